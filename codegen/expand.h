@@ -1,0 +1,19 @@
+#pragma once
+
+#include "codegen/simplify.h"
+#include "codegen/target.h"
+
+namespace quern {
+
+// Turns LANEs (positions along upcast and unrolled axes) into vector lanes.
+//
+// A value that depends on some LANEs becomes one vector with a lane for each combination of their
+// positions; the axes' order, the same for all values, has the axis last (fastest) along which most
+// accesses are contiguous. Where operands depend on different axes, GEP and VECTORIZE repeat lanes.
+// Addresses stay scalar: an access of many lanes is cut into loads and stores of consecutive elements,
+// as wide as the target takes, each with a scalar index.
+// A REDUCE whose args list LANE axes after the number of values sums those lanes as well: along the fastest
+// axis after the loop, where that keeps the loop's accumulator one vector, else inside it.
+UOp expand(Simplifier& s, UOp sink, const Target& target);
+
+}  // namespace quern
