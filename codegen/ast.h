@@ -11,11 +11,11 @@
 #include "codegen/program.h"
 #include "codegen/shapetracker.h"
 #include "codegen/sint.h"
+#include "codegen/view.h"
 
 namespace quern {
 
 using NodeId = uint32_t;
-using Shape = std::vector<SInt>;
 
 // A node of a kernel at tensor level. A value has a shape and an element type; the operands of an op
 // agree in both (but for the condition of WHERE, which is bool).
@@ -59,6 +59,7 @@ class Ast {
   const Shape& shape(const AstNode& n) const { return shapes_[n.shape]; }
   const ShapeTracker& tracker(const AstNode& n) const { return trackers_[n.tracker]; }
   std::span<const ShapeTracker> trackers() const { return trackers_; }
+  std::span<const Shape> shapes() const { return shapes_; }
   std::span<const BufferParam> buffers() const { return buffers_; }
   std::span<const VarParam> vars() const { return vars_; }
   std::span<const VarBounds> var_bounds() const { return var_bounds_; }
@@ -115,7 +116,7 @@ class AstBuilder {
   uint32_t intern(ShapeTracker tracker);
   AstNode with_tracker(Op op, DType dtype, ShapeTracker tracker);
   void check_source(NodeId src) const;
-  void check_in_place() const;
+  void keep(const std::vector<bool>& needed);
 
   Ast ast_;
   std::unordered_multimap<uint64_t, NodeId> by_hash_;

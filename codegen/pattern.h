@@ -35,7 +35,7 @@ class Pattern {
   UOp build(Simplifier& s, DType dtype, const Captures& captures) const;
 
   // The slot of a letter that the rule uses.
-  int slot(char letter) const { return static_cast<int>(letters_.find(letter)); }
+  size_t slot(char letter) const { return letters_.find(letter); }
   const std::string& letters() const { return letters_; }
 
  private:

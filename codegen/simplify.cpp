@@ -120,7 +120,9 @@ bool single_value(UOp u) {
   DType t = u->dtype;
   if (u->vmin != u->vmax || t.is_float() || t.scalar == Scalar::Void) return false;
   if (t.scalar == Scalar::UInt64 && u->vmax == INT64_MAX) return false;
-  return is_alu(u->op) || u->op == Op::RANGE || u->op == Op::SPECIAL || u->op == Op::LANE ||
+  // A RANGE of symbolic size may run no step at all.
+  if (u->op == Op::RANGE || u->op == Op::SPECIAL) return u->src(0)->is_const();
+  return is_alu(u->op) || u->op == Op::LANE ||
          u->op == Op::DEFINE_VAR || u->op == Op::GEP;
 }
 

@@ -64,7 +64,7 @@ UOp divisor_source(UOp u, Op op, int64_t& divisor) {
 // (x // c) with coefficient k*c, or ((x // c) % d).
 bool recombine_one(Simplifier& s, IndexSum& sum, size_t at) {
   auto [mod, k] = sum.terms[at];
-  int64_t c, d, want;
+  int64_t c = 0, d = 0, want = 0;
   UOp x = divisor_source(mod, Op::FLOORMOD, c);
   if (!x || mul_overflows(k, c, want)) return false;
   IndexSum quotient = to_sum(s.floordiv(x, c));

@@ -12,7 +12,7 @@ namespace {
 using Captures = Pattern::Captures;
 
 UOp at(const Pattern& p, const Captures& captures, char letter) {
-  return captures[static_cast<size_t>(p.slot(letter))];
+  return captures.at(p.slot(letter));
 }
 
 // 1/c is exact, so a division may become a multiplication.

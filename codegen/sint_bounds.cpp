@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codegen/error.h"
+#include "codegen/sint.h"
+
+namespace quern {
+namespace {
+
+using Term = SInt::Term;
+
+constexpr int64_t kMinusInfinity = std::numeric_limits<int64_t>::min();
+constexpr int64_t kPlusInfinity = std::numeric_limits<int64_t>::max();
+constexpr VarBounds kAnything{kMinusInfinity, kPlusInfinity};
+constexpr size_t kMaxCornerVars = 8;
+
+VarBounds bounds_of(uint32_t var, std::span<const VarBounds> vars) {
+  return var < vars.size() ? vars[var] : kAnything;
+}
+
+bool is_infinite(VarBounds x) { return x.min == kMinusInfinity || x.max == kPlusInfinity; }
+
+int64_t saturating_mul(int64_t a, int64_t b) {
+  int64_t result;
+  if (!__builtin_mul_overflow(a, b, &result)) return result;
+  return (a < 0) == (b < 0) ? kPlusInfinity : kMinusInfinity;
+}
+
+VarBounds operator*(VarBounds a, VarBounds b) {
+  auto [low, high] = std::minmax({saturating_mul(a.min, b.min), saturating_mul(a.min, b.max),
+                                  saturating_mul(a.max, b.min), saturating_mul(a.max, b.max)});
+  return {low, high};
+}
+
+// An infinite end stays one, whatever is added.
+VarBounds operator+(VarBounds a, VarBounds b) {
+  VarBounds sum;
+  if (a.min == kMinusInfinity || b.min == kMinusInfinity) {
+    sum.min = kMinusInfinity;
+  } else if (__builtin_add_overflow(a.min, b.min, &sum.min)) {
+    sum.min = a.min < 0 ? kMinusInfinity : kPlusInfinity;
+  }
+  if (a.max == kPlusInfinity || b.max == kPlusInfinity) {
+    sum.max = kPlusInfinity;
+  } else if (__builtin_add_overflow(a.max, b.max, &sum.max)) {
+    sum.max = a.max < 0 ? kMinusInfinity : kPlusInfinity;
+  }
+  return sum;
+}
+
+VarBounds power(VarBounds x, ptrdiff_t exponent) {
+  VarBounds result{1, 1};
+  for (ptrdiff_t i = 0; i < exponent; ++i) result = result * x;
+  if (exponent % 2 == 0) result.min = std::max<int64_t>(result.min, 0);
+  return result;
+}
+
+// Term by term, so that it may be too wide.
+VarBounds interval(const SInt& x, std::span<const VarBounds> vars) {
+  if (x.is_constant()) return {x.constant(), x.constant()};
+  VarBounds sum;
+  for (const Term& term : x.terms()) {
+    VarBounds product{term.coef, term.coef};
+    for (auto it = term.vars.begin(); it != term.vars.end();) {
+      auto next = std::upper_bound(it, term.vars.end(), *it);
+      product = product * power(bounds_of(*it, vars), next - it);
+      it = next;
+    }
+    sum = sum + product;
+  }
+  return sum;
+}
+
+std::vector<uint32_t> variables(const SInt& x) {
+  std::vector<uint32_t> vars;
+  for (const Term& term : x.terms()) vars.insert(vars.end(), term.vars.begin(), term.vars.end());
+  std::sort(vars.begin(), vars.end());
+  vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
+  return vars;
+}
+
+SInt derivative(const SInt& x, uint32_t var) {
+  std::vector<Term> terms;
+  for (Term term : x.terms()) {
+    auto [first, last] = std::equal_range(term.vars.begin(), term.vars.end(), var);
+    if (first == last) continue;
+    SInt coef = SInt(term.coef) * SInt(last - first);  // checked
+    term.coef = coef.constant();
+    term.vars.erase(first);
+    terms.push_back(std::move(term));
+  }
+  return SInt::from_terms(std::move(terms));
+}
+
+SInt substitute(const SInt& x, uint32_t var, int64_t value) {
+  std::vector<Term> terms;
+  for (Term term : x.terms()) {
+    auto [first, last] = std::equal_range(term.vars.begin(), term.vars.end(), var);
+    SInt coef = term.coef;
+    for (auto it = first; it != last; ++it) coef *= value;
+    term.coef = coef.constant();
+    term.vars.erase(first, last);
+    terms.push_back(std::move(term));
+  }
+  return SInt::from_terms(std::move(terms));
+}
+
+bool is_affine_in_each(const SInt& x) {
+  return std::ranges::all_of(x.terms(), [](const Term& term) {
+    return std::ranges::adjacent_find(term.vars) == term.vars.end();
+  });
+}
+
+// A polynomial of degree 1 in each variable is least at a corner of the box.
+int64_t least_corner(const SInt& x, const std::vector<uint32_t>& used,
+                     std::span<const VarBounds> vars) {
+  std::vector<int64_t> values(used.back() + size_t{1});
+  int64_t least = kPlusInfinity;
+  for (uint32_t corner = 0; corner < (1u << used.size()); ++corner) {
+    for (size_t i = 0; i < used.size(); ++i) {
+      VarBounds range = bounds_of(used[i], vars);
+      values[used[i]] = (corner >> i) & 1 ? range.max : range.min;
+    }
+    least = std::min(least, x.eval(values));
+  }
+  return least;
+}
+
+// Where x is least as far as `var` goes, if x is monotone in it.
+std::optional<int64_t> least_end(const SInt& x, uint32_t var, std::span<const VarBounds> vars) {
+  VarBounds range = bounds_of(var, vars);
+  SInt by_var = derivative(x, var);
+  if (by_var == SInt(0)) return std::nullopt;  // x lost the variable
+  if (range.min == range.max) return range.min;
+  VarBounds slope = interval(by_var, vars);
+  if (slope.min >= 0) return range.min;
+  if (slope.max <= 0) return range.max;
+  return std::nullopt;
+}
+
+// The least value of a non-constant: first fixes every variable in which the polynomial is monotone,
+// again and again as each may make it monotone in others, then tries the corners of what is left.
+int64_t least(SInt x, std::span<const VarBounds> vars) {
+  std::vector<uint32_t> used = variables(x);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t var : used) {
+      std::optional<int64_t> at = least_end(x, var, vars);
+      if (!at) continue;
+      if (*at == kMinusInfinity || *at == kPlusInfinity) return kMinusInfinity;
+      x = substitute(x, var, *at);
+      if (x.is_constant()) return x.constant();
+      changed = true;
+    }
+    used = variables(x);
+  }
+  bool finite = std::ranges::none_of(
+      used, [&](uint32_t var) { return is_infinite(bounds_of(var, vars)); });
+  if (finite && used.size() <= kMaxCornerVars && is_affine_in_each(x))
+    return least_corner(x, used, vars);
+  return interval(x, vars).min;
+}
+
+}  // namespace
+
+VarBounds SInt::bounds(std::span<const VarBounds> vars) const {
+  if (is_constant()) return {value_, value_};
+  try {
+    int64_t low = least(*this, vars);
+    int64_t high = least(-*this, vars);
+    return {low, high == kMinusInfinity ? kPlusInfinity : -high};
+  } catch (const AstError&) {
+    return kAnything;  // some step overflows
+  }
+}
+
+}  // namespace quern
