@@ -105,6 +105,9 @@ class AstBuilder {
 
   const Shape& shape(NodeId id) const { return ast_.shapes_[ast_.nodes_[id].shape]; }
   DType dtype(NodeId id) const { return ast_.nodes_[id].dtype; }
+  const AstNode& node(NodeId id) const { return ast_.nodes_[id]; }
+  const ShapeTracker& tracker(NodeId id) const { return ast_.trackers_[node(id).tracker]; }
+  std::span<const VarBounds> var_bounds() const { return ast_.var_bounds_; }
   size_t size() const { return ast_.nodes_.size(); }
 
   // The kernel with these STOREs as outputs. The builder is empty afterwards.

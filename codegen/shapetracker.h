@@ -92,7 +92,8 @@ class ShapeTracker {
   std::string to_string(std::span<const std::string> names = {}) const;
 
  private:
-  ShapeTracker with_last(std::optional<View> view, const View& otherwise) const;
+  ShapeTracker with_last(View view) const;   // in place of the last view
+  ShapeTracker with_added(View view) const;  // behind it
 
   std::vector<View> views_;
 };

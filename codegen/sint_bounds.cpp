@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "codegen/error.h"
+#include "codegen/interval.h"
 #include "codegen/sint.h"
 
 namespace quern {
@@ -15,8 +15,6 @@ namespace {
 
 using Term = SInt::Term;
 
-constexpr int64_t kMinusInfinity = std::numeric_limits<int64_t>::min();
-constexpr int64_t kPlusInfinity = std::numeric_limits<int64_t>::max();
 constexpr VarBounds kAnything{kMinusInfinity, kPlusInfinity};
 constexpr size_t kMaxCornerVars = 8;
 
@@ -26,37 +24,9 @@ VarBounds bounds_of(uint32_t var, std::span<const VarBounds> vars) {
 
 bool is_infinite(VarBounds x) { return x.min == kMinusInfinity || x.max == kPlusInfinity; }
 
-int64_t saturating_mul(int64_t a, int64_t b) {
-  int64_t result;
-  if (!__builtin_mul_overflow(a, b, &result)) return result;
-  return (a < 0) == (b < 0) ? kPlusInfinity : kMinusInfinity;
-}
-
-VarBounds operator*(VarBounds a, VarBounds b) {
-  auto [low, high] = std::minmax({saturating_mul(a.min, b.min), saturating_mul(a.min, b.max),
-                                  saturating_mul(a.max, b.min), saturating_mul(a.max, b.max)});
-  return {low, high};
-}
-
-// An infinite end stays one, whatever is added.
-VarBounds operator+(VarBounds a, VarBounds b) {
-  VarBounds sum;
-  if (a.min == kMinusInfinity || b.min == kMinusInfinity) {
-    sum.min = kMinusInfinity;
-  } else if (__builtin_add_overflow(a.min, b.min, &sum.min)) {
-    sum.min = a.min < 0 ? kMinusInfinity : kPlusInfinity;
-  }
-  if (a.max == kPlusInfinity || b.max == kPlusInfinity) {
-    sum.max = kPlusInfinity;
-  } else if (__builtin_add_overflow(a.max, b.max, &sum.max)) {
-    sum.max = a.max < 0 ? kMinusInfinity : kPlusInfinity;
-  }
-  return sum;
-}
-
 VarBounds power(VarBounds x, ptrdiff_t exponent) {
   VarBounds result{1, 1};
-  for (ptrdiff_t i = 0; i < exponent; ++i) result = result * x;
+  for (ptrdiff_t i = 0; i < exponent; ++i) result = multiply_intervals(result, x);
   if (exponent % 2 == 0) result.min = std::max<int64_t>(result.min, 0);
   return result;
 }
@@ -69,10 +39,10 @@ VarBounds interval(const SInt& x, std::span<const VarBounds> vars) {
     VarBounds product{term.coef, term.coef};
     for (auto it = term.vars.begin(); it != term.vars.end();) {
       auto next = std::upper_bound(it, term.vars.end(), *it);
-      product = product * power(bounds_of(*it, vars), next - it);
+      product = multiply_intervals(product, power(bounds_of(*it, vars), next - it));
       it = next;
     }
-    sum = sum + product;
+    sum = add_intervals(sum, product);
   }
   return sum;
 }

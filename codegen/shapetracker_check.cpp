@@ -1,0 +1,90 @@
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "codegen/error.h"
+#include "codegen/index_range.h"
+#include "codegen/interval.h"
+#include "codegen/shapetracker.h"
+#include "codegen/sint.h"
+#include "codegen/view.h"
+
+namespace quern {
+namespace {
+
+bool is_finite(VarBounds x) { return x.min != kMinusInfinity && x.max != kPlusInfinity; }
+
+void check_shape(const std::string& where, const View& view, std::span<const VarBounds> vars) {
+  VarBounds size{1, 1};
+  for (size_t i = 0; i < view.rank(); ++i) {
+    VarBounds dim = view.shape()[i].bounds(vars);
+    if (dim.min < 0)
+      raise<AstError>("{}: dimension {} can be {}, expected 0 or more", where, i, dim.min);
+    size = multiply_intervals(size, dim);
+  }
+  if (view.size() != SInt(0) && !is_finite(size))
+    raise<AstError>("{}: its size overflows int64", where);
+}
+
+void check_mask(const std::string& where, const View& view, std::span<const VarBounds> vars) {
+  for (size_t i = 0; i < view.mask().size(); ++i) {
+    const auto& [begin, end] = view.mask()[i];
+    if (!proves_le(0, begin, vars) || !proves_le(end, view.shape()[i], vars))
+      raise<AstError>("{}: the mask of dimension {} can leave the dimension", where, i);
+  }
+}
+
+// At any position, valid or not: lowered code computes the index before it knows.
+void check_index_fits(const std::string& where, const View& view, std::span<const VarBounds> vars) {
+  VarBounds index = view.offset().bounds(vars);
+  for (size_t i = 0; i < view.rank(); ++i) {
+    VarBounds last = add_intervals(view.shape()[i].bounds(vars), {-1, -1});
+    if (last.max < 0) continue;
+    index = add_intervals(
+        index, multiply_intervals(view.strides()[i].bounds(vars), {0, last.max}));
+  }
+  if (!is_finite(index)) raise<AstError>("{}: its index overflows int64", where);
+}
+
+std::string text(const IndexRange& range) { return fmt::format("{} to {}", range.min, range.max); }
+
+}  // namespace
+
+IndexRange ShapeTracker::index_range(std::span<const VarBounds> vars) const {
+  return range_of(views_, vars);
+}
+
+int64_t ShapeTracker::buffer_size(std::span<const VarBounds> vars) const {
+  IndexRange range = index_range(vars);
+  return range.empty ? 0 : range.max + 1;
+}
+
+void ShapeTracker::check(std::optional<int64_t> buffer_size,
+                         std::span<const VarBounds> vars) const {
+  auto name = [&](size_t k) {
+    return fmt::format("view {} of {}, {}", k, views_.size(), views_[k].to_string());
+  };
+  for (size_t k = 0; k < views_.size(); ++k) {
+    check_shape(name(k), views_[k], vars);
+    check_mask(name(k), views_[k], vars);
+    check_index_fits(name(k), views_[k], vars);
+  }
+  // From the last one on, as what a view must hold depends on the views behind it.
+  for (size_t k = views_.size(); k-- > 0;) {
+    std::span<const View> views(views_.begin() + static_cast<ptrdiff_t>(k), views_.end());
+    if (k > 0 && !is_inside(views, views_[k - 1].size(), vars))
+      raise<AstError>("{}: valid positions index elements {}, but the view before has {}", name(k),
+                      text(range_of(views, vars)), views_[k - 1].size().to_string({}));
+    if (k == 0 && buffer_size && !is_inside(views, *buffer_size, vars))
+      raise<AstError>("{}: valid positions read elements {}, but the buffer has {}", name(k),
+                      text(range_of(views, vars)), *buffer_size);
+  }
+}
+
+}  // namespace quern
