@@ -3,11 +3,11 @@
 // The one family of exceptions. They are thrown at the API and inside the passes, never across a
 // thread or a C callback. A message names the kernel part, what is wrong and what was expected.
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace quern {
 

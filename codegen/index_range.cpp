@@ -30,14 +30,30 @@ struct ValidIndex {
   Affine index;
 };
 
-ValidIndex valid_index(const View& view) {
+// Takes the mask's ends or, if by_shape, the dimension's where the mask may reach beyond: either box
+// holds all valid coordinates.
+ValidIndex valid_index(const View& view, bool by_shape, std::span<const VarBounds> vars) {
   ValidIndex result{{}, {view.offset(), view.strides()}};
   for (size_t i = 0; i < view.rank(); ++i) {
     MaskDim part = valid_part(view, i);
+    if (by_shape && !proves_le(0, part.begin, vars)) part.begin = 0;
+    if (by_shape && !proves_le(part.end, view.shape()[i], vars)) part.end = view.shape()[i];
     result.extents.push_back(part.end - part.begin);
     result.index.offset += view.strides()[i] * part.begin;
   }
   return result;
+}
+
+// The range of index - limit.
+VarBounds index_bounds(const View& view, const SInt& limit, std::span<const VarBounds> vars) {
+  VarBounds range{kMinusInfinity, kPlusInfinity};
+  for (bool by_shape : {false, true}) {
+    ValidIndex valid = valid_index(view, by_shape, vars);
+    valid.index.offset -= limit;
+    VarBounds found = bounds_of(valid.index, valid.extents, vars);
+    range = {std::max(range.min, found.min), std::min(range.max, found.max)};
+  }
+  return range;
 }
 
 // Narrows the bounds of the one variable that `x` has, if it has one, to where x >= 1. False if x is
@@ -50,8 +66,8 @@ bool require_positive(const SInt& x, std::vector<VarBounds>& vars) {
   const uint32_t var = term.vars[0];
   if (!rest.is_constant() || var >= vars.size() || term.coef == INT64_MIN) return true;
   // term.coef * var >= 1 - rest
-  SIntDivision bound = divide(term.coef > 0 ? SInt(1) - rest : rest - 1,
-                              term.coef > 0 ? term.coef : -term.coef);
+  SIntDivision bound =
+      divide(term.coef > 0 ? SInt(1) - rest : rest - 1, term.coef > 0 ? term.coef : -term.coef);
   const int64_t floor = bound.quotient.constant();
   if (term.coef < 0) {
     vars[var].max = std::min(vars[var].max, floor);
@@ -86,8 +102,7 @@ std::vector<VarBounds> unravel_range(VarBounds index, const Shape& shape,
 // The range of the first view's index, step by step from the last view's. Forgets how coordinates
 // depend on each other.
 VarBounds walk_range(std::span<const View> views, std::span<const VarBounds> vars) {
-  ValidIndex last = valid_index(views.back());
-  VarBounds range = bounds_of(last.index, last.extents, vars);
+  VarBounds range = index_bounds(views.back(), 0, vars);
   for (size_t k = views.size() - 1; k-- > 0;) {
     const View& view = views[k];
     const std::vector<VarBounds> coords = unravel_range(range, view.shape(), vars);
@@ -181,7 +196,9 @@ std::vector<View> at_values(std::span<const View> views, std::span<const int64_t
     Mask mask;
     for (const SInt& size : view.shape()) shape.push_back(eval(size));
     for (const SInt& stride : view.strides()) strides.push_back(eval(stride));
-    for (const MaskDim& dim : view.mask()) mask.push_back({eval(dim.begin), eval(dim.end)});
+    for (size_t i = 0; i < view.mask().size(); ++i)
+      mask.push_back({std::max(eval(view.mask()[i].begin), SInt(0)),
+                      std::min(eval(view.mask()[i].end), shape[i])});
     result.push_back(
         View::make(std::move(shape), std::move(strides), eval(view.offset()), std::move(mask)));
   }
@@ -205,17 +222,14 @@ bool proves_inside(std::span<const View> views, const SInt& limit,
     VarBounds range = walk_range(views, vars);
     return is_empty(range) || (range.min >= 0 && range.max < limit.bounds(vars).min);
   }
-  auto [extents, index] = valid_index(views[0]);
-  if (bounds_of(index, extents, vars).min < 0) return false;
-  index.offset = index.offset - limit + 1;
-  return bounds_of(index, extents, vars).max <= 0;
+  return index_bounds(views[0], 0, vars).min >= 0 && index_bounds(views[0], limit, vars).max < 0;
 }
 
 // Of a chain without variables.
 bool is_inside_numbers(std::span<const View> views, int64_t limit) {
   if (!bounds_where_used(views, {})) return true;
   const std::vector<View> merged = merge_all(views, {});
-  if (proves_inside(merged, limit, {})) return true;
+  if (!bounds_where_used(merged, {}) || proves_inside(merged, limit, {})) return true;
   if (merged.size() == 1) return false;  // the range was exact
   std::optional<IndexRange> range = try_positions(merged);
   return range && (range->empty || (range->min >= 0 && range->max < limit));
@@ -261,8 +275,10 @@ IndexRange range_of(std::span<const View> views, std::span<const VarBounds> vars
 bool is_inside(std::span<const View> views, const SInt& limit, std::span<const VarBounds> vars) {
   if (!is_symbolic(views) && limit.is_constant()) return is_inside_numbers(views, limit.constant());
   std::optional<std::vector<VarBounds>> used = bounds_where_used(views, vars);
-  return !used || proves_inside(merge_all(views, *used), limit, *used) ||
-         is_inside_everywhere(views, limit, *used);
+  if (!used) return true;
+  const std::vector<View> merged = merge_all(views, *used);
+  used = bounds_where_used(merged, *used);
+  return !used || proves_inside(merged, limit, *used) || is_inside_everywhere(views, limit, *used);
 }
 
 }  // namespace quern

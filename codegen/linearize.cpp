@@ -138,7 +138,10 @@ class Ordering {
 LinearUOps linearize(Graph& graph, UOp sink, const Target& target) {
   std::vector<LoopNest::Accumulator> accumulators;
   sink = place_accumulators(graph, sink, target, accumulators);
-  std::vector<UOp> uops = reachable({&sink, 1});
+  // A loop may repeat a value that does not depend on it, so RANGEs are roots too.
+  std::vector<UOp> roots = {sink};
+  for (const LoopNest::Accumulator& a : accumulators) roots.insert(roots.end(), a.ranges.begin(), a.ranges.end());
+  std::vector<UOp> uops = reachable(roots);
   LoopNest nest(uops, accumulators);
   LinearUOps out;
   Ordering(graph, uops, nest).emit(-1, out);

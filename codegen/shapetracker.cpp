@@ -37,7 +37,8 @@ std::optional<std::vector<int64_t>> unravel_number(int64_t index,
 
 bool is_valid(const View& view, std::span<const int64_t> coords, std::span<const int64_t> values) {
   for (size_t i = 0; i < view.mask().size(); ++i)
-    if (coords[i] < view.mask()[i].begin.eval(values) || coords[i] >= view.mask()[i].end.eval(values))
+    if (coords[i] < view.mask()[i].begin.eval(values) ||
+        coords[i] >= view.mask()[i].end.eval(values))
       return false;
   return true;
 }
@@ -74,7 +75,8 @@ ShapeTracker ShapeTracker::expand(const Shape& shape) const {
 
 ShapeTracker ShapeTracker::pad(std::span<const PadDim> pads,
                                std::span<const VarBounds> vars) const {
-  return with_last(views_.back().pad(pads, vars));
+  if (std::optional<View> view = views_.back().pad(pads, vars)) return with_last(*std::move(view));
+  return with_added(View::make(shape()).pad(pads, vars).value());  // no mask in the way
 }
 
 ShapeTracker ShapeTracker::shrink(std::span<const MaskDim> parts,

@@ -75,8 +75,8 @@ class ShapeTracker {
   // The smallest buffer that holds index_range().
   int64_t buffer_size(std::span<const VarBounds> vars = {}) const;
 
-  // Throws AstError that says what is wrong where: a dimension that can be negative, a mask that can
-  // leave its dimension, an index that can overflow int64 (at any position), a valid index that can
+  // Throws AstError that says what is wrong where: a dimension that can be negative, a mask that
+  // leaves its dimension for all variables, an index that can overflow int64 (at any position), a valid index that can
   // leave the view before it, or the buffer of `buffer_size` elements if that is given. What cannot be
   // proven from the bounds of the variables is tried value by value where that is at most about a
   // million index computations; else it is an error.

@@ -18,38 +18,47 @@
 namespace quern {
 namespace {
 
+// For messages.
+std::string name(std::span<const View> views, size_t k) {
+  return fmt::format("view {} of {}, {}", k, views.size(), views[k].to_string());
+}
+
 bool is_finite(VarBounds x) { return x.min != kMinusInfinity && x.max != kPlusInfinity; }
 
-void check_shape(const std::string& where, const View& view, std::span<const VarBounds> vars) {
+void check_shape(std::span<const View> views, size_t k, std::span<const VarBounds> vars) {
+  const View& view = views[k];
   VarBounds size{1, 1};
   for (size_t i = 0; i < view.rank(); ++i) {
     VarBounds dim = view.shape()[i].bounds(vars);
     if (dim.min < 0)
-      raise<AstError>("{}: dimension {} can be {}, expected 0 or more", where, i, dim.min);
+      raise<AstError>("{}: dimension {} can be {}, expected 0 or more", name(views, k), i, dim.min);
     size = multiply_intervals(size, dim);
   }
   if (view.size() != SInt(0) && !is_finite(size))
-    raise<AstError>("{}: its size overflows int64", where);
+    raise<AstError>("{}: its size overflows int64", name(views, k));
 }
 
-void check_mask(const std::string& where, const View& view, std::span<const VarBounds> vars) {
+// A symbolic mask may leave its dimension for some values, as recorded kernels do, but not for all.
+void check_mask(std::span<const View> views, size_t k, std::span<const VarBounds> vars) {
+  const View& view = views[k];
   for (size_t i = 0; i < view.mask().size(); ++i) {
     const auto& [begin, end] = view.mask()[i];
-    if (!proves_le(0, begin, vars) || !proves_le(end, view.shape()[i], vars))
-      raise<AstError>("{}: the mask of dimension {} can leave the dimension", where, i);
+    if (begin.bounds(vars).max < 0 || (view.shape()[i] - end).bounds(vars).max < 0)
+      raise<AstError>("{}: the mask of dimension {} lies outside of the dimension", name(views, k),
+                      i);
   }
 }
 
 // At any position, valid or not: lowered code computes the index before it knows.
-void check_index_fits(const std::string& where, const View& view, std::span<const VarBounds> vars) {
+void check_index_fits(std::span<const View> views, size_t k, std::span<const VarBounds> vars) {
+  const View& view = views[k];
   VarBounds index = view.offset().bounds(vars);
   for (size_t i = 0; i < view.rank(); ++i) {
     VarBounds last = add_intervals(view.shape()[i].bounds(vars), {-1, -1});
     if (last.max < 0) continue;
-    index = add_intervals(
-        index, multiply_intervals(view.strides()[i].bounds(vars), {0, last.max}));
+    index = add_intervals(index, multiply_intervals(view.strides()[i].bounds(vars), {0, last.max}));
   }
-  if (!is_finite(index)) raise<AstError>("{}: its index overflows int64", where);
+  if (!is_finite(index)) raise<AstError>("{}: its index overflows int64", name(views, k));
 }
 
 std::string text(const IndexRange& range) { return fmt::format("{} to {}", range.min, range.max); }
@@ -67,23 +76,21 @@ int64_t ShapeTracker::buffer_size(std::span<const VarBounds> vars) const {
 
 void ShapeTracker::check(std::optional<int64_t> buffer_size,
                          std::span<const VarBounds> vars) const {
-  auto name = [&](size_t k) {
-    return fmt::format("view {} of {}, {}", k, views_.size(), views_[k].to_string());
-  };
   for (size_t k = 0; k < views_.size(); ++k) {
-    check_shape(name(k), views_[k], vars);
-    check_mask(name(k), views_[k], vars);
-    check_index_fits(name(k), views_[k], vars);
+    check_shape(views_, k, vars);
+    check_mask(views_, k, vars);
+    check_index_fits(views_, k, vars);
   }
   // From the last one on, as what a view must hold depends on the views behind it.
   for (size_t k = views_.size(); k-- > 0;) {
     std::span<const View> views(views_.begin() + static_cast<ptrdiff_t>(k), views_.end());
     if (k > 0 && !is_inside(views, views_[k - 1].size(), vars))
-      raise<AstError>("{}: valid positions index elements {}, but the view before has {}", name(k),
-                      text(range_of(views, vars)), views_[k - 1].size().to_string({}));
+      raise<AstError>("{}: valid positions index elements {}, but the view before has {}",
+                      name(views_, k), text(range_of(views, vars)),
+                      views_[k - 1].size().to_string({}));
     if (k == 0 && buffer_size && !is_inside(views, *buffer_size, vars))
-      raise<AstError>("{}: valid positions read elements {}, but the buffer has {}", name(k),
-                      text(range_of(views, vars)), *buffer_size);
+      raise<AstError>("{}: valid positions read elements {}, but the buffer has {}",
+                      name(views_, k), text(range_of(views, vars)), *buffer_size);
   }
 }
 

@@ -74,9 +74,7 @@ std::vector<Term> copy_terms(const SInt& x) {
 }
 
 // The first (greatest) term of a polynomial, or of a constant other than 0.
-Term leading_term(const SInt& x) {
-  return x.is_constant() ? Term{x.constant(), {}} : x.terms()[0];
-}
+Term leading_term(const SInt& x) { return x.is_constant() ? Term{x.constant(), {}} : x.terms()[0]; }
 
 }  // namespace
 

@@ -130,8 +130,8 @@ int64_t least(SInt x, std::span<const VarBounds> vars) {
     }
     used = variables(x);
   }
-  bool finite = std::ranges::none_of(
-      used, [&](uint32_t var) { return is_infinite(bounds_of(var, vars)); });
+  bool finite =
+      std::ranges::none_of(used, [&](uint32_t var) { return is_infinite(bounds_of(var, vars)); });
   if (finite && used.size() <= kMaxCornerVars && is_affine_in_each(x))
     return least_corner(x, used, vars);
   return interval(x, vars).min;

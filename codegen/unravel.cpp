@@ -78,8 +78,8 @@ VarBounds bounds_of(const Affine& x, std::span<const SInt> extents,
       low += reach;
     } else {
       VarBounds range = reach.bounds(vars);
-      unknown = add_intervals(unknown, {std::min<int64_t>(range.min, 0),
-                                        std::max<int64_t>(range.max, 0)});
+      unknown = add_intervals(unknown,
+                              {std::min<int64_t>(range.min, 0), std::max<int64_t>(range.max, 0)});
     }
   }
   return add_intervals({low.bounds(vars).min, high.bounds(vars).max}, unknown);

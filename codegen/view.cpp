@@ -141,7 +141,7 @@ View View::expand(const Shape& shape) const {
   return make(shape, strides_, offset_, std::move(mask));
 }
 
-View View::pad(std::span<const PadDim> pads, std::span<const VarBounds> vars) const {
+std::optional<View> View::pad(std::span<const PadDim> pads, std::span<const VarBounds> vars) const {
   check_rank("a padding", pads.size(), rank());
   Shape shape;
   Mask mask;
@@ -152,6 +152,9 @@ View View::pad(std::span<const PadDim> pads, std::span<const VarBounds> vars) co
       raise<AstError>("dimension {} is padded by ({}, {}), expected 0 or more", i,
                       before.to_string({}), after.to_string({}));
     const MaskDim old = is_masked() ? mask_[i] : full(shape_[i]);
+    // A mask that reaches beyond the dimension would let new positions in.
+    if (before != SInt(0) && !proves_le(0, old.begin, vars)) return std::nullopt;
+    if (after != SInt(0) && !proves_le(old.end, shape_[i], vars)) return std::nullopt;
     shape.push_back(before + shape_[i] + after);
     mask.push_back({old.begin + before, old.end + before});
     offset -= strides_[i] * before;

@@ -25,7 +25,8 @@ namespace quern {
 
 using Shape = std::vector<SInt>;
 
-// Coordinates begin <= c < end.
+// Coordinates begin <= c < end. What lies outside of the dimension, as a symbolic end may for some values
+// of the variables, is not meant.
 struct MaskDim {
   SInt begin;
   SInt end;
@@ -70,7 +71,7 @@ class View {
   // Repeats dimensions of size 1.
   View expand(const Shape& shape) const;
   // The added positions are invalid.
-  View pad(std::span<const PadDim> pads, std::span<const VarBounds> vars = {}) const;
+  std::optional<View> pad(std::span<const PadDim> pads, std::span<const VarBounds> vars = {}) const;
   // The part of each dimension from begin to end - 1.
   std::optional<View> shrink(std::span<const MaskDim> parts,
                              std::span<const VarBounds> vars = {}) const;

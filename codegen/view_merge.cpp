@@ -78,8 +78,7 @@ Projection project(const Affine& x, const MaskDim& valid, std::vector<Digit>& di
     only = d;
   }
   if (!only) return Projection::kUnknown;
-  std::optional<MaskDim> part =
-      solve(x.offset, x.coefs[*only], valid, box.extents[*only], vars);
+  std::optional<MaskDim> part = solve(x.offset, x.coefs[*only], valid, box.extents[*only], vars);
   if (!part) return Projection::kUnknown;
   if (*part == MaskDim{0, box.extents[*only]}) return Projection::kAlways;
   SInt extent = part->end - part->begin;

@@ -71,11 +71,14 @@ std::vector<Piece> cut(const std::vector<SInt>& old_products,
 }
 
 // `inner` varies fastest.
-std::optional<Run> merge_runs(const Run& outer, const Run& inner) {
+std::optional<Run> merge_runs(const Run& outer, const Run& inner, std::span<const VarBounds> vars) {
   const SInt shift = inner.size * inner.stride;  // what a step of outer adds if they are one run
   bool one_row = outer.valid.end - outer.valid.begin == SInt(1);
   bool inner_full = inner.valid == MaskDim{0, inner.size};
   if (!one_row && (!inner_full || outer.stride != shift)) return std::nullopt;
+  // What a mask lets in beyond its dimension would be of the next row.
+  if (!proves_le(0, inner.valid.begin, vars) || !proves_le(inner.valid.end, inner.size, vars))
+    return std::nullopt;
   Run run;
   run.size = outer.size * inner.size;
   run.stride = inner.stride;
@@ -115,13 +118,13 @@ std::optional<Mask> box_of(MaskDim valid, const Shape& shape, std::span<const Va
   return box;
 }
 
-std::optional<Run> run_of(const View& view, std::span<const size_t> dims) {
+std::optional<Run> run_of(const View& view, std::span<const size_t> dims,
+                          std::span<const VarBounds> vars) {
   std::optional<Run> run;
   for (size_t dim : dims) {
     const SInt& size = view.shape()[dim];
-    Run next{size, view.strides()[dim], 0,
-             view.is_masked() ? view.mask()[dim] : MaskDim{0, size}};
-    run = run ? merge_runs(*run, next) : next;
+    Run next{size, view.strides()[dim], 0, view.is_masked() ? view.mask()[dim] : MaskDim{0, size}};
+    run = run ? merge_runs(*run, next, vars) : next;
     if (!run) return std::nullopt;
   }
   return run;
@@ -130,8 +133,7 @@ std::optional<Run> run_of(const View& view, std::span<const size_t> dims) {
 // A view without valid coordinates; rank 0 has no mask that could say so.
 std::optional<View> all_invalid(const Shape& shape) {
   if (shape.empty()) return std::nullopt;
-  return View::make(shape, Shape(shape.size(), SInt(0)), 0,
-                    Mask(shape.size(), MaskDim{0, 0}));
+  return View::make(shape, Shape(shape.size(), SInt(0)), 0, Mask(shape.size(), MaskDim{0, 0}));
 }
 
 void check_same_size(const View& view, const Shape& shape) {
@@ -157,13 +159,13 @@ std::optional<View> View::reshape(const Shape& shape, std::span<const VarBounds>
   SInt offset = offset_;
   Mask mask;
   for (const SInt& size : shape) mask.push_back({0, size});
-  for (const Piece& piece : cut(suffix_products(pick(shape_, old_dims)),
-                                suffix_products(pick(shape, new_dims)))) {
+  for (const Piece& piece :
+       cut(suffix_products(pick(shape_, old_dims)), suffix_products(pick(shape, new_dims)))) {
     std::span<const size_t> from(old_dims.begin() + static_cast<ptrdiff_t>(piece.old_first),
                                  old_dims.begin() + static_cast<ptrdiff_t>(piece.old_last));
     std::span<const size_t> to(new_dims.begin() + static_cast<ptrdiff_t>(piece.new_first),
                                new_dims.begin() + static_cast<ptrdiff_t>(piece.new_last));
-    std::optional<Run> run = run_of(*this, from);
+    std::optional<Run> run = run_of(*this, from, vars);
     if (!run) return std::nullopt;
     const Shape sizes = pick(shape, to);
     std::optional<Mask> box = box_of(run->valid, sizes, vars);
