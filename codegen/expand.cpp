@@ -49,8 +49,16 @@ class Expander {
 
   LaneMask reduced_lanes(UOp reduce) const {
     LaneMask mask = 0;
-    for (int64_t axis : reduce->args.subspan(1)) mask |= order_.bit(axis);
+    for (size_t i = 1; i < reduce->args.size(); i += 2) mask |= order_.bit(reduce->args[i]);
     return mask;
+  }
+
+  // How often each step is repeated along unrolled axes that the values do not depend on.
+  int64_t repeats(UOp reduce, LaneMask all) const {
+    int64_t n = 1;
+    for (size_t i = 1; i < reduce->args.size(); i += 2)
+      if (!(order_.bit(reduce->args[i]) & all)) n *= reduce->args[i + 1];
+    return n;
   }
 
   // The value of an old node with the lanes of `mask`, of which its own are a subset.
@@ -100,7 +108,6 @@ class Expander {
     return s_.graph().make(Op::SINK, Scalar::Void, stores);
   }
 
-  // An unrolled axis that the values do not depend on repeats them.
   UOp repeat(UOp value, Op op, int64_t times) {
     if (op != Op::ADD || times == 1) return value;
     DType t = value->dtype;
@@ -113,7 +120,7 @@ class Expander {
     Op op = static_cast<Op>(u->arg);
     LaneMask reduced = reduced_lanes(u), all = 0;
     for (UOp v : u->reduce_values()) all |= mask_[v->id];
-    int64_t repeats = order_.lanes(reduced & ~all);
+    int64_t times = repeats(u, all);
     reduced &= all;
 
     // Lanes along the fastest axis may be summed after the loop: the accumulator is then a vector.
@@ -127,7 +134,7 @@ class Expander {
     for (UOp v : u->reduce_values()) {
       UOp value = lanes_of(v, all);
       for (int64_t i = 0; i < order_.lanes(early); ++i)
-        parts.push_back(repeat(early ? s_.gep(value, order_.select(all, early, i)) : value, op, repeats));
+        parts.push_back(repeat(early ? s_.gep(value, order_.select(all, early, i)) : value, op, times));
     }
     UOp result;
     if (has_loop) {

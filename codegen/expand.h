@@ -12,8 +12,8 @@ namespace quern {
 // accesses are contiguous. Where operands depend on different axes, GEP and VECTORIZE repeat lanes.
 // Addresses stay scalar: an access of many lanes is cut into loads and stores of consecutive elements,
 // as wide as the target takes, each with a scalar index.
-// A REDUCE whose args list LANE axes after the number of values sums those lanes as well: along the fastest
-// axis after the loop, where that keeps the loop's accumulator one vector, else inside it.
+// A REDUCE also sums the lanes of the axes that its args name: along the fastest axis after the loop,
+// where that keeps the loop's accumulator one vector, else inside it.
 UOp expand(Simplifier& s, UOp sink, const Target& target);
 
 }  // namespace quern

@@ -236,7 +236,7 @@ class Lowering {
     UOp zero = g_.constant(n.dtype, 0);
     UOp gate = guard(s_, index, valid, buffer.size);
     if (gate && gate->is_const(0)) return zero;
-    if (buffer.written) in_place_.push_back({n.buffer, index});
+    if (buffer.written) in_place_.push_back({n.buffer, index, gate});
     UOp memory = buffers_[n.buffer];
     UOp value = gate && !gate->is_const(1)
                     ? s_.make(Op::LOAD, buffer.dtype, {memory, index, gate, g_.constant(buffer.dtype, 0)})
@@ -253,7 +253,7 @@ class Lowering {
   UOp store(const AstNode& n, const Coords& coords) {
     auto [index, valid] = element_index(s_, schedule_.tracker(n), coords, vars_);
     const BufferParam& buffer = ast_.buffers()[n.buffer];
-    stored_.push_back({n.buffer, index});
+    stored_.push_back({n.buffer, index, nullptr});
     UOp value = s_.cast(s_.cast(source(n, 0, coords), n.dtype), buffer.dtype);
     UOp gate = guard(s_, index, valid, buffer.size);
     UOp memory = buffers_[n.buffer];
@@ -283,7 +283,10 @@ class Lowering {
     }
     if (src.size() > 1 || !p.lanes.empty()) {
       std::vector<int64_t> args = {1};
-      args.insert(args.end(), p.lanes.begin(), p.lanes.end());
+      for (int64_t axis : p.lanes) {
+        args.push_back(axis);
+        args.push_back(schedule_.axes()[static_cast<size_t>(axis)].size.constant());
+      }
       value = g_.make(Op::REDUCE, type, src, static_cast<int64_t>(op), args);
     } else {
       value = src[0];
@@ -291,12 +294,12 @@ class Lowering {
     return s_.cast(value, n.dtype);
   }
 
-  // A buffer that is read and written must be read at just the element written: tasks and lanes run in
-  // any order.
+  // A buffer that is read and written must be read at just the element written, wherever the read's gate
+  // is on: tasks and lanes run in any order.
   void check_in_place() const {
     for (const Element& read : in_place_)
       for (const Element& written : stored_)
-        if (read.buffer == written.buffer && read.index != written.index)
+        if (read.buffer == written.buffer && !is_in_bounds(s_.sub(read.index, written.index), read.gate, 1))
           raise<AstError>("buffer {} is written, and read at other elements in the same step; an in-place "
                           "kernel may read only the element that it writes", read.buffer);
   }
@@ -304,6 +307,7 @@ class Lowering {
   struct Element {
     uint32_t buffer;
     UOp index;
+    UOp gate;
   };
 
   const Schedule& schedule_;

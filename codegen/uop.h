@@ -38,7 +38,8 @@ using UOp = const Node*;
 //   STORE          src: buffer, index, value [, gate]; dtype Void
 //   ASSIGN         src: DEFINE_ACC, value: sets the accumulator. As a source of others it stands for
 //                  the accumulator's value after the loops in which the ASSIGN lies
-//   REDUCE         src: values v0..vn-1, then RANGEs; arg: ADD or MAX (as an Op); args: {n}.
+//   REDUCE         src: values v0..vn-1, then RANGEs; arg: ADD or MAX (as an Op); args: {n}, and until
+//                  `expand` {n, axis, size, ..}: LANEs that are reduced as well.
 //                  acc = acc op v0 op v1 .. in each iteration of the ranges
 //   VECTORIZE      src: one scalar (broadcast to all lanes), or values whose lanes are concatenated
 //   GEP            args: which lane of the source becomes lane i
