@@ -12,6 +12,8 @@ namespace quern {
 namespace {
 
 constexpr size_t kMaxRank = 32;
+// A kernel of more nodes would take minutes to compile; it is no kernel but a program.
+constexpr size_t kMaxNodes = 100'000;
 
 uint64_t hash_of(const Shape& shape) {
   uint64_t h = shape.size();
@@ -101,6 +103,7 @@ NodeId AstBuilder::add(AstNode n) {
   auto [at, end] = by_hash_.equal_range(h);
   for (; at != end; ++at)
     if (ast_.nodes_[at->second] == n) return at->second;
+  if (ast_.nodes_.size() == kMaxNodes) raise<AstError>("the kernel has more than {} nodes", kMaxNodes);
   ast_.nodes_.push_back(n);
   by_hash_.emplace(h, static_cast<NodeId>(ast_.nodes_.size() - 1));
   return static_cast<NodeId>(ast_.nodes_.size() - 1);

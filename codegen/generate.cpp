@@ -1,5 +1,6 @@
 #include "codegen/generate.h"
 
+#include "codegen/error.h"
 #include "codegen/expand.h"
 #include "codegen/legalize_float.h"
 #include "codegen/legalize_index.h"
@@ -13,6 +14,9 @@
 
 namespace quern {
 namespace {
+
+// What LLVM and NVRTC still compile in seconds.
+constexpr size_t kMaxUOps = 100'000;
 
 enum class Pass {
 #define QUERN_X(name, text) name,
@@ -59,6 +63,9 @@ Program generate(const Schedule& schedule, const GenerateHooks& hooks) {
     if (hooks.after_pass) hooks.after_pass(kPassNames[i], sink);
   }
   LinearUOps uops = linearize(graph, sink, target);
+  if (uops.size() > kMaxUOps)
+    raise<CompileError>("{}: {} uops with opts {}; at most {} are compiled. Use smaller UPCAST and UNROLL amounts",
+                        schedule.name(), uops.size(), to_string(schedule.applied_opts()), kMaxUOps);
   verify(uops);
   if (hooks.after_linearize) hooks.after_linearize(uops);
 

@@ -115,12 +115,16 @@ class Ordering {
     ++waiting_for_[to];
   }
 
+  // In-place kernels: what is read is the content from before the launch.
   void order_loads_before_stores(std::span<const UOp> uops) {
+    std::vector<UOp> loads;
+    for (UOp u : uops)
+      if (u->op == Op::LOAD && u->src(0)->op == Op::DEFINE_GLOBAL && u->src(0)->args[1]) loads.push_back(u);
+    if (loads.empty()) return;
     for (UOp store : uops) {
       if (store->op != Op::STORE) continue;
-      for (UOp load : uops)
-        if (load->op == Op::LOAD && load->src(0) == store->src(0) && load->src(0)->op == Op::DEFINE_GLOBAL)
-          add_edge(load, store);
+      for (UOp load : loads)
+        if (load->src(0) == store->src(0)) add_edge(load, store);
     }
   }
 

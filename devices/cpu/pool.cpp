@@ -1,0 +1,41 @@
+#include "devices/cpu/pool.h"
+
+#include <algorithm>
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
+
+namespace quern::cpu {
+namespace {
+
+// Enough pieces for a thread that is held up to be relieved of its share.
+constexpr int64_t kPiecesPerThread = 16;
+
+}  // namespace
+
+struct ThreadPool::Arena {
+  explicit Arena(int threads) : arena(threads) {}
+  tbb::task_arena arena;
+};
+
+ThreadPool::ThreadPool(int threads)
+    : threads_(threads > 0 ? threads : std::max(1, tbb::info::default_concurrency())),
+      arena_(std::make_unique<Arena>(threads_)) {}
+
+ThreadPool::~ThreadPool() = default;
+
+void ThreadPool::run(int64_t tasks, const std::function<void(int64_t, int64_t)>& f) {
+  if (tasks <= 1 || threads_ == 1) return f(0, tasks);
+  auto grain = static_cast<size_t>(std::max<int64_t>(1, tasks / (kPiecesPerThread * threads_)));
+  arena_->arena.execute([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<int64_t>(0, tasks, grain),
+        [&](const tbb::blocked_range<int64_t>& range) { f(range.begin(), range.end()); },
+        tbb::auto_partitioner());
+  });
+}
+
+}  // namespace quern::cpu
