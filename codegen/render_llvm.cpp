@@ -27,6 +27,8 @@ using llvm_ir::Values;
 // Scratch lies on the stack, of which a thread may have little.
 constexpr int64_t kMaxScratchBytes = 256 << 10;
 constexpr size_t kBytesPerUOp = 96;
+// LLVM's schedulers take time quadratic in the size of a block.
+constexpr int kMaxBlockUOps = 1000;
 
 // A RANGE or IF, with the accumulators from around it that are assigned in it.
 struct Scope {
@@ -58,9 +60,16 @@ class Renderer {
     text_.put_all("define void @", name_,
                   "(ptr noalias %bufs, ptr noalias %vars, i64 %begin, i64 %end) #0 {\nentry:\n");
     define_memory();
-    for (UOp u : uops_) render(u);
+    for (UOp u : uops_) {
+      if (++uops_in_block_ > kMaxBlockUOps) split_block();
+      render(u);
+    }
     if (task_) end_loop();
     text_.line("ret void");
+    if (is_split_) {
+      text_.start_block({"never"});
+      text_.line("unreachable");
+    }
     text_.put("}\n\n");
     put_attributes();
     alias_scopes_.define(text_);
@@ -233,15 +242,29 @@ class Renderer {
       text_.line("br i1 ", condition, ", label %", body, ", label %end", open.number);
     else
       text_.line("br label %", body);
-    text_.start_block(body);
-    block_ = body;
+    start_block(body);
+  }
+
+  void start_block(Label label) {
+    text_.start_block(label);
+    block_ = label;
+    uops_in_block_ = 0;
+  }
+
+  // LLVM would join two blocks if it saw that the branch between them is always taken.
+  void split_block() {
+    is_split_ = true;
+    Label next{"part", next_number_++};
+    Value always = text_.define(Scalar::Bool, "icmp slt i64 %begin, %end");
+    text_.line("br i1 ", always, ", label %", next, ", label %never");
+    start_block(next);
   }
 
   // Where the scope may have been skipped, its accumulators are the initial or the last ones.
   void leave(const OpenScope& open) {
     addresses_.close_scope();
-    Label last = std::exchange(block_, Label{"end", open.number});
-    text_.start_block(block_);
+    Label last = block_;
+    start_block({"end", open.number});
     if (!open.may_skip) return;
     for (size_t i = 0; i < open.initial.size(); ++i) {
       UOp acc = open.accumulators[i];
@@ -276,6 +299,8 @@ class Renderer {
   int next_number_ = 0;  // of a scope's labels
   std::vector<OpenScope> open_;
   Label block_;  // that is being written
+  int uops_in_block_ = 0;
+  bool is_split_ = false;
   UOp task_ = nullptr;
 };
 

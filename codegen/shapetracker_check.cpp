@@ -89,7 +89,7 @@ void ShapeTracker::check(std::optional<int64_t> buffer_size,
                       name(views_, k), text(range_of(views, vars)),
                       views_[k - 1].size().to_string({}));
     if (k == 0 && buffer_size && !is_inside(views, *buffer_size, vars))
-      raise<AstError>("{}: valid positions read elements {}, but the buffer has {}",
+      raise<AstError>("{}: valid positions index elements {}, but the buffer has {}",
                       name(views_, k), text(range_of(views, vars)), *buffer_size);
   }
 }

@@ -53,9 +53,9 @@ class SInt {
   std::span<const Term> terms() const;
 
   // The least and greatest value over all values of the variables in `vars` (position = variable; one
-  // that is missing there may be anything). Exact where the polynomial is monotone in all but 8
-  // variables and of degree 1 in each of these; else never too narrow. An end that does not fit is
-  // INT64_MIN or INT64_MAX; if computing it might overflow, both are.
+  // that is missing there may be anything). Never too narrow. Exact if, once every variable in which
+  // the polynomial is monotone is at its end, at most 8 of degree 1 are left, or few values of others.
+  // An end that does not fit is INT64_MIN or INT64_MAX; if computing it might overflow, both are.
   VarBounds bounds(std::span<const VarBounds> vars) const;
 
   // The value where variable i has values[i].

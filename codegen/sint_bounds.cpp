@@ -16,7 +16,7 @@ namespace {
 using Term = SInt::Term;
 
 constexpr VarBounds kAnything{kMinusInfinity, kPlusInfinity};
-constexpr size_t kMaxCornerVars = 8;
+constexpr int64_t kMaxTrials = 512;  // 8 variables of degree 1, say
 
 VarBounds bounds_of(uint32_t var, std::span<const VarBounds> vars) {
   return var < vars.size() ? vars[var] : kAnything;
@@ -81,25 +81,51 @@ SInt substitute(const SInt& x, uint32_t var, int64_t value) {
   return SInt::from_terms(std::move(terms));
 }
 
-bool is_affine_in_each(const SInt& x) {
-  return std::ranges::all_of(x.terms(), [](const Term& term) {
-    return std::ranges::adjacent_find(term.vars) == term.vars.end();
-  });
+// The values first, first + step, .. last of a variable.
+struct Candidates {
+  uint32_t var;
+  int64_t first;
+  int64_t last;
+  int64_t step;
+};
+
+// Where x can be least: at the ends of a variable in which it is concave (degree 1 is), anywhere in
+// the others. Nothing if that is too much to try.
+std::optional<std::vector<Candidates>> candidates(const SInt& x, const std::vector<uint32_t>& used,
+                                                  std::span<const VarBounds> vars) {
+  std::vector<Candidates> result;
+  int64_t total = 1;
+  for (uint32_t var : used) {
+    VarBounds range = bounds_of(var, vars);
+    int64_t length;
+    if (is_infinite(range) || __builtin_sub_overflow(range.max, range.min, &length))
+      return std::nullopt;
+    bool concave = interval(derivative(derivative(x, var), var), vars).max <= 0;
+    if (!concave && length >= kMaxTrials) return std::nullopt;
+    total *= concave ? 2 : length + 1;
+    if (total > kMaxTrials) return std::nullopt;
+    result.push_back({var, range.min, range.max, concave ? length : 1});
+  }
+  return result;
 }
 
-// A polynomial of degree 1 in each variable is least at a corner of the box.
-int64_t least_corner(const SInt& x, const std::vector<uint32_t>& used,
-                     std::span<const VarBounds> vars) {
-  std::vector<int64_t> values(used.back() + size_t{1});
-  int64_t least = kPlusInfinity;
-  for (uint32_t corner = 0; corner < (1u << used.size()); ++corner) {
-    for (size_t i = 0; i < used.size(); ++i) {
-      VarBounds range = bounds_of(used[i], vars);
-      values[used[i]] = (corner >> i) & 1 ? range.max : range.min;
+int64_t least_of(const SInt& x, const std::vector<Candidates>& tried) {
+  std::vector<int64_t> values(tried.back().var + size_t{1});
+  for (const Candidates& one : tried) values[one.var] = one.first;
+  int64_t found = kPlusInfinity;
+  for (size_t i = 0; i < tried.size();) {
+    found = std::min(found, x.eval(values));
+    // Counts up, the first variable fastest.
+    for (i = 0; i < tried.size(); ++i) {
+      int64_t& value = values[tried[i].var];
+      if (value != tried[i].last) {
+        value += tried[i].step;
+        break;
+      }
+      value = tried[i].first;
     }
-    least = std::min(least, x.eval(values));
   }
-  return least;
+  return found;
 }
 
 // Where x is least as far as `var` goes, if x is monotone in it.
@@ -115,7 +141,7 @@ std::optional<int64_t> least_end(const SInt& x, uint32_t var, std::span<const Va
 }
 
 // The least value of a non-constant: first fixes every variable in which the polynomial is monotone,
-// again and again as each may make it monotone in others, then tries the corners of what is left.
+// again and again as each may make it monotone in others, then tries where else it can be.
 int64_t least(SInt x, std::span<const VarBounds> vars) {
   std::vector<uint32_t> used = variables(x);
   for (bool changed = true; changed;) {
@@ -130,10 +156,8 @@ int64_t least(SInt x, std::span<const VarBounds> vars) {
     }
     used = variables(x);
   }
-  bool finite =
-      std::ranges::none_of(used, [&](uint32_t var) { return is_infinite(bounds_of(var, vars)); });
-  if (finite && used.size() <= kMaxCornerVars && is_affine_in_each(x))
-    return least_corner(x, used, vars);
+  if (std::optional<std::vector<Candidates>> tried = candidates(x, used, vars))
+    return least_of(x, *tried);
   return interval(x, vars).min;
 }
 

@@ -97,7 +97,7 @@ Fields fields_of(Op op) {
     case Op::LANE: return {{"axis", F::Number}, 1, {{"size", F::Number}}};
     case Op::RANGE: return {{"#", F::Number}, 1, {{"axis", F::Number}}};
     case Op::REDUCE: return {{"op", F::OpName}, 0, {}};
-    default: return {};
+    default: return Fields();
   }
 }
 

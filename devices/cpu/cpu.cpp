@@ -1,5 +1,7 @@
 #include "devices/cpu/cpu.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -19,6 +21,8 @@ namespace cpu {
 namespace {
 
 constexpr size_t kAlign = 64;
+// Large memory is made of pages of this size where the system has them: fewer faults and TLB misses.
+constexpr size_t kHugePage = 2 << 20;
 // A launch that does less than this many operations and bytes of memory traffic is over before another
 // thread would have woken up.
 constexpr int64_t kWorkForThreads = 64 << 10;
@@ -27,10 +31,14 @@ constexpr size_t kBuffersOnStack = 16;
 class CpuMemory final : public Memory {
  public:
   explicit CpuMemory(size_t bytes) : bytes_(bytes) {
-    size_t rounded = (std::max<size_t>(bytes, 1) + kAlign - 1) & ~(kAlign - 1);
-    if (rounded >= bytes) owned_.reset(std::aligned_alloc(kAlign, rounded));
+    size_t align = bytes < 2 * kHugePage ? kAlign : kHugePage;
+    size_t rounded = (std::max<size_t>(bytes, 1) + align - 1) & ~(align - 1);
+    if (rounded >= bytes) owned_.reset(std::aligned_alloc(align, rounded));
     if (!owned_) raise<DeviceError>("device cpu: cannot allocate {} bytes", bytes);
     data_ = owned_.get();
+#ifdef MADV_HUGEPAGE
+    if (align == kHugePage) ::madvise(data_, rounded, MADV_HUGEPAGE);  // a hint, which may be refused
+#endif
   }
   CpuMemory(void* host, size_t bytes) : bytes_(bytes), data_(host) {}
 

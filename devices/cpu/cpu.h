@@ -17,7 +17,7 @@ struct CpuOptions {
   // may use. They are started by the first launch that has work for them.
   int threads = 0;
   // Instead of the host's; a program for it must be able to run here.
-  std::optional<Target> target;
+  std::optional<Target> target = std::nullopt;
   // Names kernels in profiles by /tmp/perf-PID.map, as `perf report` expects it.
   bool perf_map = false;
   // Tells GDB about kernels.

@@ -1,8 +1,11 @@
 #include "devices/cpu/pool.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
@@ -17,13 +20,22 @@ constexpr int64_t kPiecesPerThread = 16;
 }  // namespace
 
 struct ThreadPool::Arena {
-  explicit Arena(int threads) : arena(threads) {}
+  // TBB has no more workers than there are processors unless it is told so.
+  explicit Arena(int wanted) {
+    using tbb::global_control;
+    auto limit = [] { return global_control::active_value(global_control::max_allowed_parallelism); };
+    if (static_cast<size_t>(wanted) > limit())
+      more.emplace(global_control::max_allowed_parallelism, static_cast<size_t>(wanted));
+    arena.initialize(std::min(wanted, static_cast<int>(limit())));
+  }
+
+  std::optional<tbb::global_control> more;
   tbb::task_arena arena;
 };
 
 ThreadPool::ThreadPool(int threads)
-    : threads_(threads > 0 ? threads : std::max(1, tbb::info::default_concurrency())),
-      arena_(std::make_unique<Arena>(threads_)) {}
+    : arena_(std::make_unique<Arena>(threads > 0 ? threads : tbb::info::default_concurrency())),
+      threads_(arena_->arena.max_concurrency()) {}
 
 ThreadPool::~ThreadPool() = default;
 

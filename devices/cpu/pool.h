@@ -20,8 +20,8 @@ class ThreadPool {
 
  private:
   struct Arena;
-  int threads_;
   std::unique_ptr<Arena> arena_;
+  int threads_;
 };
 
 }  // namespace quern::cpu

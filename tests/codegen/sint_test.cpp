@@ -70,7 +70,7 @@ std::vector<VarBounds> small_bounds() {
   std::vector<VarBounds> vars;
   for (uint32_t i = 0; i < kVars; ++i) {
     int64_t low = number(-5, 5);
-    vars.push_back({low, low + number(0, 4)});
+    vars.push_back({low, low + number(0, 8)});
   }
   return vars;
 }

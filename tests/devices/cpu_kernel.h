@@ -26,7 +26,7 @@ class Kernel {
   // Appends a uop; one that stands in the list is not repeated.
   UOp add(Op op, DType dtype, std::initializer_list<UOp> src, int64_t arg = 0,
           std::initializer_list<int64_t> args = {}) {
-    return append(graph_.make(op, dtype, src, arg, args));
+    return append(graph_->make(op, dtype, src, arg, args));
   }
   UOp append(UOp u) {
     if (std::ranges::find(list_, u) == list_.end()) list_.push_back(u);
@@ -34,21 +34,21 @@ class Kernel {
   }
   UOp constant(DType t, int64_t bits) { return add(Op::CONST, t, {}, bits); }
   UOp number(int64_t n) { return constant(Scalar::Int32, n); }
-  UOp real(DType t, double value) { return append(graph_.constant_float(t, value)); }
+  UOp real(DType t, double value) { return append(graph_->constant_float(t, value)); }
   UOp input(DType t, int64_t size) { return buffer(t, size, false); }
   UOp output(DType t, int64_t size) { return buffer(t, size, true); }
   UOp task(int64_t size) {
     return add(Op::SPECIAL, Scalar::Int32, {number(size)}, 0,
                {static_cast<int64_t>(SpecialKind::Task)});
   }
-  UOp range(UOp size) { return add(Op::RANGE, size->dtype, {size}, graph_.fresh(), {0}); }
+  UOp range(UOp size) { return add(Op::RANGE, size->dtype, {size}, graph_->fresh(), {0}); }
   UOp range(int64_t size) { return range(number(size)); }
   void end(UOp range_or_if) {
     Op op = range_or_if->op == Op::IF ? Op::ENDIF : Op::END;
     add(op, Scalar::Void, {range_or_if});
   }
   UOp accumulator(UOp initial) {
-    return add(Op::DEFINE_ACC, initial->dtype, {initial}, graph_.fresh());
+    return add(Op::DEFINE_ACC, initial->dtype, {initial}, graph_->fresh());
   }
   UOp assign(UOp acc, UOp value) { return add(Op::ASSIGN, acc->dtype, {acc, value}); }
   UOp load(UOp from, UOp index, int lanes = 1) {
@@ -66,7 +66,7 @@ class Kernel {
     return add(op, is_compare(op) ? DType(Scalar::Bool, a->dtype.lanes) : a->dtype, {a, b});
   }
 
-  Graph& graph() { return graph_; }
+  Graph& graph() { return *graph_; }
   const LinearUOps& list() const { return list_; }
 
   Program program(const Target& target, const std::string& name = "kernel") const {
@@ -86,7 +86,7 @@ class Kernel {
     return add(Op::DEFINE_GLOBAL, t, {}, buffers_++, {size, written, 0, 0});
   }
 
-  Graph graph_;
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   LinearUOps list_;
   int64_t buffers_ = 0;
 };
