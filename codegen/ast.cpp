@@ -1,6 +1,9 @@
 #include "codegen/ast.h"
 
+#include <cstdint>
+
 namespace quern {
+
 SInt Ast::flops() const {
   SInt total = 0;
   for (const AstNode& n : nodes_) {
@@ -13,7 +16,8 @@ SInt Ast::flops() const {
 
 int64_t Ast::bytes() const {
   int64_t total = 0;
-  for (const BufferParam& b : buffers_) total += b.size * b.dtype.itemsize();
+  for (const BufferParam& b : buffers_)
+    if (__builtin_add_overflow(total, b.size * b.dtype.itemsize(), &total)) return INT64_MAX;
   return total;
 }
 

@@ -70,7 +70,7 @@ class Ast {
   // One operation an element of each Alu node over its shape, a reduce counting its source's elements;
   // CAST and BITCAST count nothing.
   SInt flops() const;
-  // The sizes of all buffers.
+  // The sizes of all buffers; INT64_MAX if that is more.
   int64_t bytes() const;
 
  private:

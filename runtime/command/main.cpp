@@ -1,0 +1,31 @@
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include "codegen/error.h"
+#include "runtime/command/command.h"
+
+// `quern`: devices, verify, run, show. Exit codes: 0 done, 1 a check failed, 2 bad input.
+int main(int argc, char** argv) {
+  using namespace quern::command;
+  int exit_code = kDone;
+  CLI::App app("Compiles and runs tensor kernels.", "quern");
+  app.require_subcommand(1);
+  add_devices(app, exit_code);
+  add_verify(app, exit_code);
+  add_run(app, exit_code);
+  add_show(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kDone : kBadInput;
+  } catch (const std::bad_alloc&) {
+    std::fputs("quern: out of memory\n", stderr);
+    return kBadInput;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "quern: %s\n", e.what());
+    return kBadInput;
+  }
+  return exit_code;
+}

@@ -1,0 +1,79 @@
+#include "runtime/devices.h"
+
+#include <fmt/format.h>
+
+#include "codegen/error.h"
+#include "devices/cpu/cpu.h"
+#include "devices/interpreter/interpreter.h"
+
+namespace quern {
+namespace {
+
+struct Backend {
+  std::string_view name;
+  std::shared_ptr<Device> (*open)();
+  std::string (*describe)(const Device& device);
+};
+
+std::string describe_cpu(const Device& device) {
+  const Target& target = device.target();
+  return fmt::format("{}, {}-byte vectors, LLVM", target.arch, target.vector_bytes);
+}
+
+// In order of preference.
+const Backend kBackends[] = {
+    {"cpu", [] { return make_cpu_device(); }, describe_cpu},
+    {"interpreter", [] { return make_interpreter_device(); },
+     [](const Device&) { return std::string("executes uops step by step and checks each access"); }},
+};
+
+std::string names() {
+  std::string text;
+  for (const Backend& backend : kBackends) {
+    if (!text.empty()) text += ", ";
+    text += backend.name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> devices;
+  for (const Backend& backend : kBackends) {
+    DeviceInfo info{std::string(backend.name), false, {}, {}};
+    try {
+      info.description = backend.describe(*backend.open());
+      info.available = true;
+    } catch (const Error& e) {
+      info.reason = e.what();
+    }
+    devices.push_back(std::move(info));
+  }
+  return devices;
+}
+
+std::shared_ptr<Device> open_device(std::string_view name) {
+  for (const Backend& backend : kBackends)
+    if (backend.name == name) return backend.open();
+  raise<ArgumentError>("there is no device '{}'; known are {}", name, names());
+}
+
+Target parse_target(std::string_view name) {
+  if (name == "cpu") return host_cpu_target();
+  if (name == "cpu:generic") return generic_cpu_target();
+  if (name == "interpreter") return interpreter_target();
+  if (name.starts_with("cpu:")) {
+    std::string_view arch = name.substr(4), features;
+    if (size_t colon = arch.find(':'); colon != std::string_view::npos) {
+      features = arch.substr(colon + 1);
+      arch = arch.substr(0, colon);
+    }
+    return cpu_target(std::string(arch), std::string(features));
+  }
+  raise<ArgumentError>(
+      "there is no target '{}'; expected cpu, cpu:generic, cpu:ARCH, cpu:ARCH:FEATURES or interpreter",
+      name);
+}
+
+}  // namespace quern
