@@ -19,13 +19,14 @@ using NodeId = uint32_t;
 
 // A node of a kernel at tensor level. A value has a shape and an element type; the operands of an op
 // agree in both (but for the condition of WHERE, which is bool).
-//   LOAD        tracker, buffer: the elements of a buffer as the tracker shows them
+//   LOAD        tracker, buffer: the elements of a buffer as the tracker shows them, in its type; an
+//               image's are widened to float32
 //   CONST       tracker, and value or var: one number seen through the tracker
 //   SUM, MAX_REDUCE  src, axes: the reduced axes have size 1 afterwards. A SUM of bool is `or`; a SUM of
 //               half or bfloat16 accumulates in float32 and rounds once
 //   EXPAND      src, shape: repeats axes of size 1
-//   STORE       src, tracker, buffer: casts to `dtype`, then to the buffer's; positions where a mask
-//               of the tracker says no are not written
+//   STORE       src, tracker, buffer: casts to `dtype`, which is the buffer's (float32 for an image, which
+//               rounds to its own); positions where a mask of the tracker says no are not written
 //   Alu ops     src
 struct AstNode {
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -119,6 +120,7 @@ class AstBuilder {
   uint32_t intern(ShapeTracker tracker);
   AstNode with_tracker(Op op, DType dtype, ShapeTracker tracker);
   void check_source(NodeId src) const;
+  void check_access(Op op, uint32_t buffer, DType dtype) const;
   void keep(const std::vector<bool>& needed);
 
   Ast ast_;

@@ -128,9 +128,19 @@ AstNode AstBuilder::with_tracker(Op op, DType dtype, ShapeTracker tracker) {
   return n;
 }
 
-NodeId AstBuilder::load(uint32_t buffer, DType dtype, ShapeTracker tracker) {
+// A plain buffer is accessed in its own type; an image in float32, or in its own.
+void AstBuilder::check_access(Op op, uint32_t buffer, DType dtype) const {
   if (buffer >= ast_.buffers_.size())
-    raise<AstError>("LOAD of buffer {}; the kernel has {}", buffer, ast_.buffers_.size());
+    raise<AstError>("{} of buffer {}; the kernel has {}", name(op), buffer, ast_.buffers_.size());
+  const BufferParam& param = ast_.buffers_[buffer];
+  bool widens = param.image_height > 0 && dtype == DType(Scalar::Float32);
+  if (dtype != param.dtype && !widens)
+    raise<AstError>("{} of {} from or to buffer {}, which holds {}; use a CAST", name(op), to_string(dtype),
+                    buffer, to_string(param.dtype));
+}
+
+NodeId AstBuilder::load(uint32_t buffer, DType dtype, ShapeTracker tracker) {
+  check_access(Op::LOAD, buffer, dtype);
   tracker.check(ast_.buffers_[buffer].size, ast_.var_bounds_);
   tracker = tracker.simplify(ast_.var_bounds_);
   AstNode n = with_tracker(Op::LOAD, dtype, std::move(tracker));
@@ -238,8 +248,7 @@ NodeId AstBuilder::expand(NodeId src, Shape shape) {
 
 NodeId AstBuilder::store(uint32_t buffer, DType dtype, ShapeTracker tracker, NodeId src) {
   check_source(src);
-  if (buffer >= ast_.buffers_.size())
-    raise<AstError>("STORE to buffer {}; the kernel has {}", buffer, ast_.buffers_.size());
+  check_access(Op::STORE, buffer, dtype);
   tracker.check(ast_.buffers_[buffer].size, ast_.var_bounds_);
   tracker = tracker.simplify(ast_.var_bounds_);
   check_distinct(tracker, ast_.var_bounds_);

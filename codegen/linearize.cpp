@@ -21,6 +21,14 @@ UOp accumulate(Graph& graph, Op op, UOp acc, UOp value, const Target& target) {
   return graph.make(op, value->dtype, {acc, value});
 }
 
+// What an accumulator starts with. In floats only -0 leaves every other number as it is, also -0, so that a
+// sum has one sign of zero however it is unrolled; but an empty sum is 0.
+int64_t start_of(Op op, DType dtype, std::span<const UOp> ranges) {
+  bool is_never_empty = std::ranges::all_of(ranges, [](UOp r) { return r->src(0)->vmin > 0; });
+  if (op == Op::ADD && dtype.is_float() && is_never_empty) return float_bits(-0.0);
+  return reduce_identity(op, dtype);
+}
+
 // Replaces each REDUCE by the ASSIGN of an accumulator.
 UOp place_accumulators(Graph& graph, UOp sink, const Target& target,
                        std::vector<LoopNest::Accumulator>& accumulators) {
@@ -28,12 +36,12 @@ UOp place_accumulators(Graph& graph, UOp sink, const Target& target,
     if (u->op != Op::REDUCE) return with_src(graph, u, src);
     Op op = static_cast<Op>(u->arg);
     size_t n = static_cast<size_t>(u->args[0]);
-    UOp identity = graph.constant(u->dtype, reduce_identity(op, u->dtype));
-    UOp acc = graph.make(Op::DEFINE_ACC, u->dtype, {identity}, graph.fresh());
+    auto ranges = src.subspan(n);
+    UOp start = graph.constant(u->dtype, start_of(op, u->dtype, ranges));
+    UOp acc = graph.make(Op::DEFINE_ACC, u->dtype, {start}, graph.fresh());
     UOp value = acc;
     for (UOp v : src.first(n)) value = accumulate(graph, op, value, v, target);
     UOp assign = graph.make(Op::ASSIGN, u->dtype, {acc, value});
-    auto ranges = src.subspan(n);
     accumulators.push_back({acc, assign, {ranges.begin(), ranges.end()}});
     return assign;
   });

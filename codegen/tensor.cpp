@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "codegen/error.h"
@@ -137,9 +138,9 @@ Tensor KernelBuilder::apply(Op op, std::span<const Operand> operands) {
 }
 
 NodeId KernelBuilder::number(double value, DType dtype, const Shape& shape) {
+  bool fits = std::fabs(value) < 0x1p63 && static_cast<double>(static_cast<int64_t>(value)) == value;
+  if (!dtype.is_float() && !fits) raise<AstError>("{} is no value of {}", value, to_string(dtype));
   int64_t bits = dtype.is_float() ? float_bits(value) : static_cast<int64_t>(value);
-  if (!dtype.is_float() && static_cast<double>(bits) != value)
-    raise<AstError>("{} is no value of {}", value, to_string(dtype));
   return ast_.constant(dtype, bits, ShapeTracker({View::make(shape, Shape(shape.size(), 0), 0)}));
 }
 

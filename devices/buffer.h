@@ -50,8 +50,8 @@ class Buffer {
   static Buffer wrap(std::shared_ptr<Device> device, DType dtype, void* data, int64_t size);
   // The same for memory that must not be written: such a buffer cannot be an output.
   static Buffer wrap(std::shared_ptr<Device> device, DType dtype, const void* data, int64_t size);
-  template <class T>
-  static Buffer wrap(std::shared_ptr<Device> device, std::span<T> data) {
+  template <class T, size_t N>
+  static Buffer wrap(std::shared_ptr<Device> device, std::span<T, N> data) {
     return wrap(std::move(device), scalar_of<T>(), data.data(), static_cast<int64_t>(data.size()));
   }
 
@@ -80,13 +80,13 @@ class Buffer {
 
   // The same with elements, whose type must be the buffer's; uint16_t for half and bfloat16, and for
   // bool also uint8_t (which std::vector can hold), of which 0 is false.
-  template <class T>
-  void copy_to(std::span<T> to) const {
+  template <class T, size_t N>
+  void copy_to(std::span<T, N> to) const {
     check_type(scalar_of<T>());
     read(std::as_writable_bytes(to));
   }
-  template <class T>
-  void copy_from(std::span<T> from) {
+  template <class T, size_t N>
+  void copy_from(std::span<T, N> from) {
     check_type(scalar_of<T>());
     write(std::as_bytes(from));
   }

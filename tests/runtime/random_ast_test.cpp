@@ -1,0 +1,43 @@
+// Random kernels give on every device and with every schedule what their AST says.
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "codegen/ast_text.h"
+#include "codegen/eval.h"
+#include "tests/ast_eval.h"
+#include "tests/random_ast.h"
+
+namespace quern {
+namespace {
+
+using namespace test;
+
+class RandomAst : public testing::TestWithParam<int> {};
+
+// QUERN_RANDOM_KERNELS=N looks further.
+int kernels_a_test() {
+  const char* wanted = std::getenv("QUERN_RANDOM_KERNELS");
+  return wanted ? std::max(1, std::atoi(wanted)) : 100;
+}
+
+TEST_P(RandomAst, RunsAsEvaluated) {
+  for (int i = 0, n = kernels_a_test(); i < n; ++i) {
+    auto seed = static_cast<uint64_t>(GetParam() * n + i);
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    RandomKernel kernel = random_kernel(seed);
+    SCOPED_TRACE(print_ast(kernel.ast));
+    std::vector<Values> expected = evaluate(kernel.ast, kernel.buffers, kernel.vars);
+    expected.resize(kernel.ast.outputs().size());
+    expect_outputs(kernel.ast, kernel.buffers, expected,
+                   {.vars = kernel.var_values(), .walks = 2});
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomAst, testing::Range(0, 8));
+
+}  // namespace
+}  // namespace quern
