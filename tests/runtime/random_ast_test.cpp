@@ -31,8 +31,9 @@ TEST_P(RandomAst, RunsAsEvaluated) {
     SCOPED_TRACE(print_ast(kernel.ast));
     std::vector<Values> expected = evaluate(kernel.ast, kernel.buffers, kernel.vars);
     expected.resize(kernel.ast.outputs().size());
-    expect_outputs(kernel.ast, kernel.buffers, expected,
-                   {.vars = kernel.var_values(), .walks = 2});
+    // Exactly, but for the sign of zero, which MAX may choose.
+    expect_near(kernel.ast, kernel.buffers, expected, 0,
+                {.vars = kernel.var_values(), .walks = 2});
     if (HasFailure()) return;
   }
 }
