@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -55,11 +56,12 @@ class Buffer {
     return wrap(std::move(device), scalar_of<T>(), data.data(), static_cast<int64_t>(data.size()));
   }
 
-  // A new buffer with a copy of the elements.
-  template <class T>
-  static Buffer copy_of(std::shared_ptr<Device> device, const std::vector<T>& data) {
-    Buffer buffer(std::move(device), scalar_of<T>(), static_cast<int64_t>(data.size()));
-    buffer.copy_from(std::span(data));
+  // A new buffer with a copy of the elements of a vector, array or span.
+  template <std::ranges::contiguous_range R>
+  static Buffer copy_of(std::shared_ptr<Device> device, const R& data) {
+    Scalar scalar = scalar_of<std::ranges::range_value_t<R>>();
+    Buffer buffer(std::move(device), scalar, static_cast<int64_t>(std::ranges::size(data)));
+    buffer.copy_from(data);
     return buffer;
   }
 
@@ -85,10 +87,10 @@ class Buffer {
     check_type(scalar_of<T>());
     read(std::as_writable_bytes(to));
   }
-  template <class T, size_t N>
-  void copy_from(std::span<T, N> from) {
-    check_type(scalar_of<T>());
-    write(std::as_bytes(from));
+  template <std::ranges::contiguous_range R>
+  void copy_from(const R& from) {
+    check_type(scalar_of<std::ranges::range_value_t<R>>());
+    write(std::as_bytes(std::span(std::ranges::data(from), std::ranges::size(from))));
   }
   template <class T>
   std::vector<T> to_vector() const {
