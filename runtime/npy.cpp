@@ -143,9 +143,10 @@ uint32_t little_endian(std::string_view bytes) {
 
 int64_t NpyArray::size() const { return product(shape); }
 
-NpyArray read_npy(const std::string& path) {
-  std::string file = read_file(path);
-  std::string_view rest = file;
+NpyArray read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
+
+NpyArray parse_npy(std::string_view content, const std::string& path) {
+  std::string_view rest = content;
   if (!rest.starts_with(kMagic) || rest.size() < kMagic.size() + 2)
     raise<FileError>("{}: not a .npy file", path);
   int version = rest[kMagic.size()];
@@ -157,7 +158,7 @@ NpyArray read_npy(const std::string& path) {
   size_t length = little_endian(rest.substr(0, length_bytes));
   rest.remove_prefix(length_bytes);
   if (length > rest.size() || length > kMaxHeader)
-    raise<FileError>("{}: the header has {} bytes, the file {}", path, length, file.size());
+    raise<FileError>("{}: the header has {} bytes, the file {}", path, length, content.size());
 
   Header header(rest.substr(0, length), path);
   header.parse();

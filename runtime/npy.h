@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/dtype.h"
@@ -23,6 +24,8 @@ struct NpyArray {
 // Throws FileError for a file that is unreadable, cut short, longer than its shape says, of a type that
 // Quern lacks, big endian or in Fortran order.
 NpyArray read_npy(const std::string& path);
+// The same for the content of a file; `path` is for messages.
+NpyArray parse_npy(std::string_view content, const std::string& path);
 
 // Writes a new file in the place of one of that name, or leaves that as it was and throws FileError.
 void write_npy(const std::string& path, DType dtype, std::span<const int64_t> shape,
