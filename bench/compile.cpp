@@ -47,7 +47,8 @@ struct Part {
 };
 
 double quantile(std::vector<double>& values, double q) {
-  auto nth = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
+  auto nth =
+      values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
   std::ranges::nth_element(values, nth);
   return *nth;
 }
@@ -93,7 +94,8 @@ std::string take_flag(int& argc, char** argv, std::string_view name, std::string
 }
 
 int run(int argc, char** argv) {
-  std::string folder = take_flag(argc, argv, "--kernels=", std::string(QUERN_SOURCE_DIR) + "/examples/kernels");
+  std::string folder =
+      take_flag(argc, argv, "--kernels=", std::string(QUERN_SOURCE_DIR) + "/examples/kernels");
   size_t step = std::stoul(take_flag(argc, argv, "--step=", "1"));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

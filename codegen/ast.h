@@ -35,12 +35,12 @@ struct AstNode {
   DType dtype;
   uint8_t nsrc = 0;
   NodeId src[3] = {kNone, kNone, kNone};
-  uint32_t shape = 0;         // number among Ast::shapes
-  uint32_t tracker = kNone;   // number among Ast::trackers
+  uint32_t shape = 0;        // number among Ast::shapes
+  uint32_t tracker = kNone;  // number among Ast::trackers
   uint32_t buffer = kNone;
-  uint32_t var = kNone;       // CONST: the variable whose value it is
-  int64_t value = 0;          // CONST: the bits of a lane (eval.h), already rounded to dtype
-  uint64_t axes = 0;          // of a reduce: bit i is axis i
+  uint32_t var = kNone;  // CONST: the variable whose value it is
+  int64_t value = 0;     // CONST: the bits of a lane (eval.h), already rounded to dtype
+  uint64_t axes = 0;     // of a reduce: bit i is axis i
 
   bool operator==(const AstNode&) const = default;
   std::span<const NodeId> sources() const { return {src, nsrc}; }

@@ -1,9 +1,9 @@
 #include "codegen/ast_text.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "codegen/uop_text_fields.h"
 
@@ -17,7 +17,8 @@ class AstPrinter {
   }
 
   std::string print() {
-    for (const VarParam& var : ast_.vars()) put("variable {}: {} .. {}\n", var.name, var.min, var.max);
+    for (const VarParam& var : ast_.vars())
+      put("variable {}: {} .. {}\n", var.name, var.min, var.max);
     for (size_t i = 0; i < ast_.buffers().size(); ++i) buffer(i);
     for (size_t i = 0; i < ast_.nodes().size(); ++i) node(i);
     return std::move(out_);
@@ -54,7 +55,8 @@ class AstPrinter {
     if (n.nsrc > 0) put(")");
     if (n.is_reduce()) axes(n.axes);
     if (n.op == Op::CONST)
-      put(" {}", n.var == AstNode::kNone ? uop_text::print_literal(n.dtype, n.value) : names_[n.var]);
+      put(" {}",
+          n.var == AstNode::kNone ? uop_text::print_literal(n.dtype, n.value) : names_[n.var]);
     if (n.buffer != AstNode::kNone) put(" buffer {}", n.buffer);
     if (n.tracker != AstNode::kNone) put(" {}", ast_.tracker(n).to_string(names_));
     put("\n");

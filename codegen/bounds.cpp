@@ -14,9 +14,7 @@ __extension__ using Wide = __int128;
 
 Bounds of(UOp u) { return {u->vmin, u->vmax}; }
 Bounds full(DType t) { return {t.min_int(), t.max_int()}; }
-int64_t saturate(Wide v) {
-  return v < kMin ? kMin : v > kMax ? kMax : static_cast<int64_t>(v);
-}
+int64_t saturate(Wide v) { return v < kMin ? kMin : v > kMax ? kMax : static_cast<int64_t>(v); }
 
 // The range of a result computed exactly: an Index saturates, a fixed-width integer that could leave
 // its type has wrapped and may be anything.
@@ -42,9 +40,7 @@ Bounds divide(Op op, DType t, Bounds a, Bounds b) {
   auto visit = [&](Wide divisor) {
     if (divisor < b.min || divisor > b.max) return;
     for (Wide dividend : {Wide{a.min}, Wide{a.max}}) {
-      Wide q = divisor == 0       ? 0
-               : op == Op::DIV    ? dividend / divisor
-                                  : floor_div(dividend, divisor);
+      Wide q = divisor == 0 ? 0 : op == Op::DIV ? dividend / divisor : floor_div(dividend, divisor);
       lo = std::min(lo, q);
       hi = std::max(hi, q);
     }
@@ -62,7 +58,8 @@ Bounds remainder(Op op, DType t, Bounds a, Bounds b) {
     bool one_sign = op == Op::FLOORMOD || a.min >= 0 || a.max <= 0;
     if (q_lo == q_hi && one_sign) return exact(t, a.min - q_lo * d, a.max - q_hi * d);
   }
-  Wide limit = std::max(b.max < 0 ? -Wide{b.max} : Wide{b.max}, b.min < 0 ? -Wide{b.min} : Wide{b.min});
+  Wide limit =
+      std::max(b.max < 0 ? -Wide{b.max} : Wide{b.max}, b.min < 0 ? -Wide{b.min} : Wide{b.min});
   limit = std::max<Wide>(limit - 1, 0);
   if (op == Op::FLOORMOD)
     return exact(t, b.min < 0 ? -limit : Wide{0}, b.max > 0 ? limit : Wide{0});
@@ -76,14 +73,15 @@ Bounds bitwise(Op op, DType t, Bounds a, Bounds b) {
   // No bit above the highest one of either operand can be set.
   uint64_t mask = static_cast<uint64_t>(a.max) | static_cast<uint64_t>(b.max);
   for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
-  int64_t high = static_cast<int64_t>(mask >> 1) > t.max_int() / 2 ? t.max_int()
-                                                                   : static_cast<int64_t>(mask);
+  int64_t high =
+      static_cast<int64_t>(mask >> 1) > t.max_int() / 2 ? t.max_int() : static_cast<int64_t>(mask);
   return {op == Op::OR ? std::max(a.min, b.min) : 0, high};
 }
 
 Bounds compare(Op op, DType operand, Bounds a, Bounds b) {
   if (operand.is_float()) return {0, 1};
-  if (op == Op::CMPLT) return {!unbounded(operand, a) && a.max < b.min, unbounded(operand, b) || a.min < b.max};
+  if (op == Op::CMPLT)
+    return {!unbounded(operand, a) && a.max < b.min, unbounded(operand, b) || a.min < b.max};
   bool disjoint = a.max < b.min || b.max < a.min;
   bool same = a.min == a.max && a == b && !unbounded(operand, a);
   return {same, !disjoint};
@@ -101,8 +99,11 @@ Bounds cast(DType to, UOp src) {
 Bounds bool_alu(Op op, Bounds a, Bounds b) {
   switch (op) {
     case Op::NEG: return {1 - a.max, 1 - a.min};
-    case Op::ADD: case Op::OR: case Op::MAX: return {a.min | b.min, a.max | b.max};
-    case Op::MUL: case Op::AND: return {a.min & b.min, a.max & b.max};
+    case Op::ADD:
+    case Op::OR:
+    case Op::MAX: return {a.min | b.min, a.max | b.max};
+    case Op::MUL:
+    case Op::AND: return {a.min & b.min, a.max & b.max};
     default: return {0, 1};
   }
 }
@@ -114,14 +115,16 @@ Bounds compute_bounds(Op op, DType t, std::span<const UOp> src, int64_t arg,
   Bounds all = full(t.is_float() || t.scalar == Scalar::Void ? DType(Scalar::Index) : t);
   if (t.is_float()) return all;
   switch (op) {
-    case Op::CONST: return t.scalar == Scalar::UInt64 && arg < 0 ? Bounds{0, kMax} : Bounds{arg, arg};
+    case Op::CONST:
+      return t.scalar == Scalar::UInt64 && arg < 0 ? Bounds{0, kMax} : Bounds{arg, arg};
     case Op::VCONST: {
       auto [lo, hi] = std::minmax_element(args.begin(), args.end());
       return t.scalar == Scalar::UInt64 && *lo < 0 ? all : Bounds{*lo, *hi};
     }
     case Op::DEFINE_VAR: return {args[0], args[1]};
     case Op::LANE: return {0, args[0] - 1};
-    case Op::RANGE: case Op::SPECIAL: return {0, std::max<int64_t>(src[0]->vmax - 1, 0)};
+    case Op::RANGE:
+    case Op::SPECIAL: return {0, std::max<int64_t>(src[0]->vmax - 1, 0)};
     case Op::GEP: return of(src[0]);
     case Op::VECTORIZE: {
       Bounds b = of(src[0]);
@@ -131,7 +134,8 @@ Bounds compute_bounds(Op op, DType t, std::span<const UOp> src, int64_t arg,
     case Op::WHERE:
       return {std::min(src[1]->vmin, src[2]->vmin), std::max(src[1]->vmax, src[2]->vmax)};
     case Op::CAST: return cast(t, src[0]);
-    case Op::CMPLT: case Op::CMPEQ: return compare(op, src[0]->dtype, of(src[0]), of(src[1]));
+    case Op::CMPLT:
+    case Op::CMPEQ: return compare(op, src[0]->dtype, of(src[0]), of(src[1]));
     default: break;
   }
   if (!is_alu(op) || op == Op::BITCAST) return all;
@@ -149,10 +153,14 @@ Bounds compute_bounds(Op op, DType t, std::span<const UOp> src, int64_t arg,
       if (p.min == kMin || p.max == kMax) return all;
       return exact(t, Wide{p.min} + src[2]->vmin, Wide{p.max} + src[2]->vmax);
     }
-    case Op::DIV: case Op::FLOORDIV: return divide(op, t, a, b);
-    case Op::MOD: case Op::FLOORMOD: return remainder(op, t, a, b);
+    case Op::DIV:
+    case Op::FLOORDIV: return divide(op, t, a, b);
+    case Op::MOD:
+    case Op::FLOORMOD: return remainder(op, t, a, b);
     case Op::MAX: return {std::max(a.min, b.min), std::max(a.max, b.max)};
-    case Op::AND: case Op::OR: case Op::XOR: return bitwise(op, t, a, b);
+    case Op::AND:
+    case Op::OR:
+    case Op::XOR: return bitwise(op, t, a, b);
     case Op::SHL: return bl == bh && bl >= 0 && bl < 63 ? corners(t, {al << bl, ah << bl}) : all;
     case Op::SHR: return bl == bh && bl >= 0 && bl < t.bits() ? exact(t, al >> bl, ah >> bl) : all;
     default: return all;

@@ -76,9 +76,9 @@ class Expr {
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
-#define QUERN_BINARY(symbol, op)                                                          \
-  inline Expr operator symbol(Expr a, Expr b) { return Expr::alu(Op::op, {a, b}); }       \
-  inline Expr operator symbol(Expr a, Number auto b) { return a symbol a.constant(b); }   \
+#define QUERN_BINARY(symbol, op)                                                        \
+  inline Expr operator symbol(Expr a, Expr b) { return Expr::alu(Op::op, {a, b}); }     \
+  inline Expr operator symbol(Expr a, Number auto b) { return a symbol a.constant(b); } \
   inline Expr operator symbol(Number auto a, Expr b) { return b.constant(a) symbol b; }
 QUERN_BINARY(+, ADD)
 QUERN_BINARY(-, SUB)

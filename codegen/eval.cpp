@@ -1,8 +1,8 @@
 #include "codegen/eval.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <algorithm>
 #include <stdexcept>
 
 namespace quern {
@@ -65,11 +65,11 @@ double eval_float(Op op, DType type, double a, double b, double c) {
     case Op::MAX: return max_nan(a, b);
     // Through double, float's fused result would be rounded twice.
     case Op::MULACC:
-      return type.scalar == Scalar::Float64   ? std::fma(a, b, c)
-             : type.scalar == Scalar::Float32 ? static_cast<double>(std::fmaf(
-                                                    static_cast<float>(a), static_cast<float>(b),
-                                                    static_cast<float>(c)))
-                                              : round_to(type, a * b) + c;
+      return type.scalar == Scalar::Float64 ? std::fma(a, b, c)
+             : type.scalar == Scalar::Float32
+                 ? static_cast<double>(std::fmaf(static_cast<float>(a), static_cast<float>(b),
+                                                 static_cast<float>(c)))
+                 : round_to(type, a * b) + c;
     default: throw std::logic_error("no float form of this op");
   }
 }
@@ -103,7 +103,7 @@ int64_t eval_int(Op op, int bits, T a, T b, T c) {
     case Op::FLOORMOD:
       divide(a, b, remainder);
       return static_cast<int64_t>(remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b
-                                                                                : remainder);
+                                                                               : remainder);
     case Op::MAX: return static_cast<int64_t>(a < b ? b : a);
     case Op::XOR: return static_cast<int64_t>(ua ^ ub);
     case Op::AND: return static_cast<int64_t>(ua & ub);
@@ -118,12 +118,18 @@ int64_t eval_int(Op op, int bits, T a, T b, T c) {
 int64_t eval_bool(Op op, bool a, bool b, bool c) {
   switch (op) {
     case Op::NEG: return !a;
-    case Op::ADD: case Op::MAX: case Op::OR: return a || b;
-    case Op::MUL: case Op::AND: return a && b;
-    case Op::SUB: case Op::XOR: return a != b;
+    case Op::ADD:
+    case Op::MAX:
+    case Op::OR: return a || b;
+    case Op::MUL:
+    case Op::AND: return a && b;
+    case Op::SUB:
+    case Op::XOR: return a != b;
     case Op::MULACC: return (a && b) || c;
-    case Op::DIV: case Op::FLOORDIV: return a && b;  // as integers of one bit: x/0 = 0
-    case Op::MOD: case Op::FLOORMOD: return 0;
+    case Op::DIV:
+    case Op::FLOORDIV: return a && b;  // as integers of one bit: x/0 = 0
+    case Op::MOD:
+    case Op::FLOORMOD: return 0;
     default: throw std::logic_error("no bool form of this op");
   }
 }
@@ -230,7 +236,8 @@ int64_t eval(Op op, DType operand, DType result, std::span<const int64_t> src) {
   int64_t a = src[0], b = src.size() > 1 ? src[1] : 0, c = src.size() > 2 ? src[2] : 0;
   switch (op) {
     case Op::WHERE: return a ? b : c;
-    case Op::CMPLT: case Op::CMPEQ: return compare(op, operand, a, b);
+    case Op::CMPLT:
+    case Op::CMPEQ: return compare(op, operand, a, b);
     case Op::CAST: return eval_cast(operand, result, a);
     case Op::BITCAST: return from_storage(result, to_storage(operand, a));
     default: break;

@@ -12,8 +12,15 @@ namespace {
 class Expander {
  public:
   Expander(Simplifier& s, std::span<const UOp> uops, const Target& target)
-      : s_(s), target_(target), uops_(uops), order_(uops), ids_(uops.back()->id + 1), mask_(ids_),
-        value_(ids_), needed_(ids_), access_(s, order_, mask_, target) {}
+      : s_(s),
+        target_(target),
+        uops_(uops),
+        order_(uops),
+        ids_(uops.back()->id + 1),
+        mask_(ids_),
+        value_(ids_),
+        needed_(ids_),
+        access_(s, order_, mask_, target) {}
 
   UOp run() {
     find_masks();
@@ -112,7 +119,8 @@ class Expander {
     if (op != Op::ADD || times == 1) return value;
     DType t = value->dtype;
     UOp factor = t.is_float() ? s_.graph().constant_float(t, static_cast<double>(times))
-                              : s_.cast(s_.graph().constant(DType(Scalar::Index, t.lanes), times), t.element());
+                              : s_.cast(s_.graph().constant(DType(Scalar::Index, t.lanes), times),
+                                        t.element());
     return s_.mul(value, factor);
   }
 
@@ -127,14 +135,16 @@ class Expander {
     LaneMask late = reduced & order_.fastest();
     bool has_loop = !u->reduce_ranges().empty();
     int budget = target_.alu_lanes(u->dtype) * std::max(1, target_.vector_registers / 2);
-    if (order_.lanes((all & ~reduced) | late) > budget || target_.alu_lanes(u->dtype) == 1) late = 0;
+    if (order_.lanes((all & ~reduced) | late) > budget || target_.alu_lanes(u->dtype) == 1)
+      late = 0;
     LaneMask early = reduced & ~late;
 
     std::vector<UOp> parts;
     for (UOp v : u->reduce_values()) {
       UOp value = lanes_of(v, all);
       for (int64_t i = 0; i < order_.lanes(early); ++i)
-        parts.push_back(repeat(early ? s_.gep(value, order_.select(all, early, i)) : value, op, times));
+        parts.push_back(
+            repeat(early ? s_.gep(value, order_.select(all, early, i)) : value, op, times));
     }
     UOp result;
     if (has_loop) {

@@ -43,12 +43,14 @@ std::vector<UOp> AccessExpander::enumerate(UOp root) {
       continue;
     }
     std::vector<std::vector<int64_t>> lane_of;
-    for (UOp x : u->src()) lane_of.push_back(masks_[x->id] ? order_.map(masks_[x->id], mask) : std::vector<int64_t>());
+    for (UOp x : u->src())
+      lane_of.push_back(masks_[x->id] ? order_.map(masks_[x->id], mask) : std::vector<int64_t>());
     std::vector<UOp> src(u->nsrc);
     for (int i = 0; i < lanes; ++i) {
       for (size_t j = 0; j < src.size(); ++j) {
         UOp x = u->src(j);
-        src[j] = masks_[x->id] ? values[x][static_cast<size_t>(lane_of[j][static_cast<size_t>(i)])] : x;
+        src[j] =
+            masks_[x->id] ? values[x][static_cast<size_t>(lane_of[j][static_cast<size_t>(i)])] : x;
       }
       out.push_back(s_.make(u->op, u->dtype, src, u->arg, u->args));
     }
@@ -86,7 +88,8 @@ std::vector<AccessExpander::Lane> AccessExpander::lanes_of(UOp u, LaneMask mask)
     std::vector<UOp> values = enumerate(u->src(1));
     std::vector<int64_t> at = order_.map(own, mask);
     for (size_t i = 0; i < n; ++i)
-      std::tie(lanes[i].base, lanes[i].offset) = base_and_offset(s_, values[static_cast<size_t>(at[i])]);
+      std::tie(lanes[i].base, lanes[i].offset) =
+          base_and_offset(s_, values[static_cast<size_t>(at[i])]);
   }
 
   if (UOp gate = u->gate()) {
@@ -106,7 +109,8 @@ std::vector<AccessExpander::Lane> AccessExpander::lanes_of(UOp u, LaneMask mask)
 std::vector<AccessExpander::Run> AccessExpander::runs(UOp u, std::vector<Lane> lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.gate && l.gate->is_const(0); });
   auto gate_id = [](const Lane& l) { return l.gate ? l.gate->id + 1 : 0; };
-  bool mixed_gates = std::ranges::any_of(lanes, [&](const Lane& l) { return l.gate != lanes[0].gate; });
+  bool mixed_gates =
+      std::ranges::any_of(lanes, [&](const Lane& l) { return l.gate != lanes[0].gate; });
   bool by_gate = mixed_gates && !target_.masked_memory;
   auto key = [&](const Lane& l) {
     return std::tuple(by_gate ? gate_id(l) : 0, l.base->id, l.offset, gate_id(l));
@@ -118,7 +122,8 @@ std::vector<AccessExpander::Run> AccessExpander::runs(UOp u, std::vector<Lane> l
     if (!out.empty()) {
       Lane& last = out.back().lanes.back();
       bool same_base = last.base == lane.base && (!by_gate || last.gate == lane.gate);
-      if (same_base && u->op == Op::LOAD && last.offset == lane.offset && last.gate == lane.gate) continue;
+      if (same_base && u->op == Op::LOAD && last.offset == lane.offset && last.gate == lane.gate)
+        continue;
       if (same_base && last.offset + 1 == lane.offset) {
         out.back().lanes.push_back(lane);
         continue;
@@ -134,7 +139,8 @@ int AccessExpander::chunk(UOp, DType dtype, const Run& run, size_t start) const 
   int n = std::min(left, target_.memory_lanes(dtype));
   if (!target_.aligned_vectors) return n;
   int power = 1;
-  while (power * 2 <= n && is_multiple(run.lanes[start].base, run.lanes[start].offset, power * 2)) power *= 2;
+  while (power * 2 <= n && is_multiple(run.lanes[start].base, run.lanes[start].offset, power * 2))
+    power *= 2;
   return power;
 }
 
@@ -149,7 +155,8 @@ UOp AccessExpander::chunk_gate(std::span<const Lane> lanes, UOp gate) {
 
 UOp AccessExpander::load_piece(UOp u, UOp gate, std::span<const Lane> lanes) {
   std::vector<UOp> parts;
-  std::vector<std::tuple<UOp, int64_t, UOp, int64_t>> where;  // base, offset, gate: lane of the parts
+  std::vector<std::tuple<UOp, int64_t, UOp, int64_t>>
+      where;  // base, offset, gate: lane of the parts
   int64_t total = 0;
   for (const Run& run : runs(u, {lanes.begin(), lanes.end()})) {
     for (size_t start = 0; start < run.lanes.size();) {
@@ -187,7 +194,8 @@ UOp AccessExpander::load(UOp u, UOp gate) {
   std::vector<Lane> lanes = lanes_of(u, mask);
   // With vector Alu each piece of a value has loads of its own, so that overlapping windows are
   // reloaded rather than shuffled together.
-  size_t width = target_.alu_lanes(u->dtype) > 1 ? static_cast<size_t>(target_.alu_lanes(u->dtype)) : lanes.size();
+  size_t width = target_.alu_lanes(u->dtype) > 1 ? static_cast<size_t>(target_.alu_lanes(u->dtype))
+                                                 : lanes.size();
   std::vector<UOp> pieces;
   for (size_t start = 0; start < lanes.size(); start += width) {
     size_t n = std::min(width, lanes.size() - start);

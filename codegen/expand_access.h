@@ -23,10 +23,10 @@ class AccessExpander {
 
  private:
   struct Lane {
-    int64_t lane;    // its number in the whole value
-    UOp base;        // the address is base + offset
+    int64_t lane;  // its number in the whole value
+    UOp base;      // the address is base + offset
     int64_t offset;
-    UOp gate;        // null if the access always happens
+    UOp gate;  // null if the access always happens
   };
   struct Run {  // lanes of consecutive addresses
     std::vector<Lane> lanes;

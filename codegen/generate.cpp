@@ -64,8 +64,9 @@ Program generate(const Schedule& schedule, const GenerateHooks& hooks) {
   }
   LinearUOps uops = linearize(graph, sink, target);
   if (uops.size() > kMaxUOps)
-    raise<CompileError>("{}: {} uops with opts {}; at most {} are compiled. Use smaller UPCAST and UNROLL amounts",
-                        schedule.name(), uops.size(), to_string(schedule.applied_opts()), kMaxUOps);
+    raise<CompileError>(
+        "{}: {} uops with opts {}; at most {} are compiled. Use smaller UPCAST and UNROLL amounts",
+        schedule.name(), uops.size(), to_string(schedule.applied_opts()), kMaxUOps);
   verify(uops);
   if (hooks.after_linearize) hooks.after_linearize(uops);
 

@@ -11,12 +11,12 @@
 namespace quern {
 
 // The passes, in order: X(name, what holds afterwards).
-#define QUERN_PASSES(X)                                                                \
-  X(lower, "scalar uops with LANEs; accesses in bounds or gated")                      \
-  X(expand, "LANEs have become vector lanes; addresses are scalar")                    \
-  X(legalize_floats, "no arithmetic on half or bfloat16")                              \
-  X(decompose_transcendentals, "no EXP2, LOG2, SIN, unless the target has them")       \
-  X(split_vectors, "no Alu op is wider than the target's vectors")                     \
+#define QUERN_PASSES(X)                                                          \
+  X(lower, "scalar uops with LANEs; accesses in bounds or gated")                \
+  X(expand, "LANEs have become vector lanes; addresses are scalar")              \
+  X(legalize_floats, "no arithmetic on half or bfloat16")                        \
+  X(decompose_transcendentals, "no EXP2, LOG2, SIN, unless the target has them") \
+  X(split_vectors, "no Alu op is wider than the target's vectors")               \
   X(legalize_index, "no Index type")
 
 // What may watch and bend the pipeline. Everything is optional.

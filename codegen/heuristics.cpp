@@ -81,7 +81,8 @@ void vectorize_contiguous(Schedule& s) {
       break;
     }
   if (amount > 1)
-    try_apply(s, {reduce ? OptOp::UNROLL : OptOp::UPCAST, reduce ? best - s.first_reduce() : best, amount});
+    try_apply(s, {reduce ? OptOp::UNROLL : OptOp::UPCAST, reduce ? best - s.first_reduce() : best,
+                  amount});
 }
 
 // Rule: in a reduce, several rows of results at once reuse what is loaded for one of them.
@@ -93,7 +94,8 @@ void upcast_for_reuse(Schedule& s) {
     if (axis.kind != AxisKind::Global || !axis.size.is_constant()) continue;
     if (count_accesses(s, axis, 0) == 0) continue;
     int64_t vectors = std::max<int64_t>(1, s.upcast_lanes() / vector_lanes(s));
-    int64_t amount = largest_divisor(axis.size.constant(), std::min<int64_t>(8, registers / vectors));
+    int64_t amount =
+        largest_divisor(axis.size.constant(), std::min<int64_t>(8, registers / vectors));
     if (amount > 1 && try_apply(s, {OptOp::UPCAST, i, amount})) return;
   }
 }
@@ -151,7 +153,8 @@ std::vector<Opt> random_opts(const Ast& ast, const Target& target, uint64_t seed
     std::vector<int64_t> amounts = {0};
     for (int64_t d = 2; d <= std::min<int64_t>(chosen.size.constant(), 64); ++d)
       if (chosen.size.constant() % d == 0) amounts.push_back(d);
-    try_apply(s, {op, axis - first, amounts[static_cast<size_t>(below(static_cast<int64_t>(amounts.size())))]});
+    try_apply(s, {op, axis - first,
+                  amounts[static_cast<size_t>(below(static_cast<int64_t>(amounts.size())))]});
   }
   return s.applied_opts();
 }

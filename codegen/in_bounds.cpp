@@ -18,7 +18,8 @@ std::vector<UOp> conjuncts(UOp gate) {
     UOp u = stack.back();
     stack.pop_back();
     if (u->op == Op::AND) stack.insert(stack.end(), {u->src(0), u->src(1)});
-    else if (u->op == Op::CMPLT && u->src(0)->dtype.is_index() && u->src(1)->is_const()) out.push_back(u);
+    else if (u->op == Op::CMPLT && u->src(0)->dtype.is_index() && u->src(1)->is_const())
+      out.push_back(u);
   }
   return out;
 }
@@ -78,7 +79,8 @@ std::vector<Form> bounded_forms(std::span<const UOp> comparisons) {
     }
   }
   // Longer forms first: they say more about a sum that holds them.
-  std::ranges::stable_sort(forms, std::greater<>(), [](const Form& f) { return f.sum.terms.size(); });
+  std::ranges::stable_sort(forms, std::greater<>(),
+                           [](const Form& f) { return f.sum.terms.size(); });
   return forms;
 }
 
@@ -96,7 +98,8 @@ bool is_in_bounds(UOp index, UOp gate, int64_t size) {
     if (factor == 0) continue;
     lo += factor > 0 ? form.min * factor : form.max * factor;
     hi += factor > 0 ? form.max * factor : form.min * factor;
-    std::erase_if(sum.terms, [&](const IndexSum::Term& t) { return coefficient(form.sum, t.base) != 0; });
+    std::erase_if(sum.terms,
+                  [&](const IndexSum::Term& t) { return coefficient(form.sum, t.base) != 0; });
   }
   for (auto& t : sum.terms) {
     Wide a = Wide{t.base->vmin} * t.coefficient, b = Wide{t.base->vmax} * t.coefficient;

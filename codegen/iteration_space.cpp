@@ -22,8 +22,9 @@ std::vector<Dim> find_dims(const Ast& ast) {
     size_t first = dims.size();
     for (const AstNode& n : ast.nodes()) {
       const SInt& size = ast.shape(n)[axis];
-      bool known = size == kOne || std::any_of(dims.begin() + static_cast<int64_t>(first), dims.end(),
-                                               [&](const Dim& d) { return d.size == size; });
+      bool known =
+          size == kOne || std::any_of(dims.begin() + static_cast<int64_t>(first), dims.end(),
+                                      [&](const Dim& d) { return d.size == size; });
       if (!known) dims.push_back({axis, size});
     }
   }
@@ -107,7 +108,8 @@ ShapeTracker map_tracker(const ShapeTracker& tracker, std::span<const Group> gro
 IterationSpace simplify_space(const Ast& ast) {
   std::vector<Dim> dims = find_dims(ast);
   if (dims.size() > 64)
-    raise<AstError>("the kernel's nodes have {} different axes; at most 64 are supported", dims.size());
+    raise<AstError>("the kernel's nodes have {} different axes; at most 64 are supported",
+                    dims.size());
   std::vector<uint64_t> reduce_axes;
   for (const AstNode& n : ast.nodes()) reduce_axes.push_back(reduced_dims(ast, n, dims));
 
@@ -131,7 +133,8 @@ IterationSpace simplify_space(const Ast& ast) {
     out.reduced |= mapped;
   }
   for (const Shape& shape : ast.shapes()) out.shapes.push_back(map_shape(shape, groups));
-  for (const ShapeTracker& tracker : ast.trackers()) out.trackers.push_back(map_tracker(tracker, groups));
+  for (const ShapeTracker& tracker : ast.trackers())
+    out.trackers.push_back(map_tracker(tracker, groups));
   return out;
 }
 

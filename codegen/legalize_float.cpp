@@ -117,7 +117,8 @@ class FloatLegalizer {
     bool from_half = std::ranges::any_of(u->src(), [](UOp s) { return is_half(s->dtype); });
     if (!from_half && !is_half(u->dtype)) return with_src(graph_, u, src);
     switch (u->op) {
-      case Op::DEFINE_GLOBAL: case Op::DEFINE_LOCAL: return u;
+      case Op::DEFINE_GLOBAL:
+      case Op::DEFINE_LOCAL: return u;
       case Op::LOAD: return load(u, src);
       case Op::STORE: return store(u, src);
       case Op::CAST: return cast(u->src(0)->dtype, u->dtype, expr(src[0])).uop();
@@ -127,9 +128,14 @@ class FloatLegalizer {
         Expr product = round(expr(src[0]) * expr(src[1]), u->dtype);
         return round(product + expr(src[2]), u->dtype).uop();
       }
-      case Op::ADD: case Op::SUB: case Op::MUL: case Op::DIV:
-      case Op::EXP2: case Op::LOG2: case Op::SIN: case Op::SQRT:
-        return round(expr(remake(u, src)), u->dtype).uop();
+      case Op::ADD:
+      case Op::SUB:
+      case Op::MUL:
+      case Op::DIV:
+      case Op::EXP2:
+      case Op::LOG2:
+      case Op::SIN:
+      case Op::SQRT: return round(expr(remake(u, src)), u->dtype).uop();
       default:  // the result is a half number if the sources are
         return remake(u, src);
     }
@@ -155,8 +161,7 @@ class FloatLegalizer {
 
   Expr round(Expr x, DType half) {
     if (is_exact(x.uop(), half)) return x;
-    if (x.uop()->is_const())
-      return x.constant(round_to(half, bits_float(x.uop()->arg)));
+    if (x.uop()->is_const()) return x.constant(round_to(half, bits_float(x.uop()->arg)));
     if (half.scalar == Scalar::BFloat16)
       return (bfloat16_bits(x) & 0xffff0000).bitcast(Scalar::Float32);
     if (!native_float16_) return round_to_float16(x);
@@ -185,8 +190,8 @@ class FloatLegalizer {
     if (half.scalar == Scalar::Float16) return float16_to_bits(x);
     // Rounded just now: the masking and back can be left out.
     UOp u = x.uop();
-    bool masked = u->op == Op::BITCAST && u->src(0)->op == Op::AND &&
-                  u->src(0)->src(1)->is_const(0xffff0000);
+    bool masked =
+        u->op == Op::BITCAST && u->src(0)->op == Op::AND && u->src(0)->src(1)->is_const(0xffff0000);
     Expr bits = masked ? expr(u->src(0)->src(0)) : x.bitcast(Scalar::UInt32);
     return (bits >> 16).cast(Scalar::UInt16);
   }

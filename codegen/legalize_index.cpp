@@ -9,7 +9,8 @@ namespace quern {
 namespace {
 
 bool fits_int32(UOp u) {
-  return u->vmin >= std::numeric_limits<int32_t>::min() && u->vmax <= std::numeric_limits<int32_t>::max();
+  return u->vmin >= std::numeric_limits<int32_t>::min() &&
+         u->vmax <= std::numeric_limits<int32_t>::max();
 }
 
 // The type in which an op on Index sources is computed: wide if anything in it is.
@@ -48,14 +49,15 @@ UOp legalize_index(Graph& g, UOp sink) {
     bool access = u->op == Op::LOAD || u->op == Op::STORE;
     std::vector<UOp> out;
     for (size_t i = 0; i < src.size(); ++i)
-      out.push_back(!free && !access && u->src(i)->dtype.is_index() ? convert(g, src[i], wide) : src[i]);
+      out.push_back(!free && !access && u->src(i)->dtype.is_index() ? convert(g, src[i], wide)
+                                                                    : src[i]);
     if (free && out[0]->dtype == u->dtype) return out[0];
     DType type = u->dtype.is_index() ? DType(wide, u->lanes()) : u->dtype;
     if (u->op == Op::CAST && u->dtype.is_index()) return convert(g, out[0], wide);
     UOp made = g.make(u->op, type, out, u->arg, u->args);
     // What is small although its sources are not goes on narrow.
-    bool narrow = u->dtype.is_index() && wide == Scalar::Int64 && fits_int32(u) && u->op != Op::RANGE &&
-                  u->op != Op::SPECIAL;
+    bool narrow = u->dtype.is_index() && wide == Scalar::Int64 && fits_int32(u) &&
+                  u->op != Op::RANGE && u->op != Op::SPECIAL;
     return narrow ? convert(g, made, Scalar::Int32) : made;
   });
 }

@@ -127,7 +127,8 @@ class Ordering {
   void order_loads_before_stores(std::span<const UOp> uops) {
     std::vector<UOp> loads;
     for (UOp u : uops)
-      if (u->op == Op::LOAD && u->src(0)->op == Op::DEFINE_GLOBAL && u->src(0)->args[1]) loads.push_back(u);
+      if (u->op == Op::LOAD && u->src(0)->op == Op::DEFINE_GLOBAL && u->src(0)->args[1])
+        loads.push_back(u);
     if (loads.empty()) return;
     for (UOp store : uops) {
       if (store->op != Op::STORE) continue;
@@ -152,7 +153,8 @@ LinearUOps linearize(Graph& graph, UOp sink, const Target& target) {
   sink = place_accumulators(graph, sink, target, accumulators);
   // A loop may repeat a value that does not depend on it, so RANGEs are roots too.
   std::vector<UOp> roots = {sink};
-  for (const LoopNest::Accumulator& a : accumulators) roots.insert(roots.end(), a.ranges.begin(), a.ranges.end());
+  for (const LoopNest::Accumulator& a : accumulators)
+    roots.insert(roots.end(), a.ranges.begin(), a.ranges.end());
   std::vector<UOp> uops = reachable(roots);
   LoopNest nest(uops, accumulators);
   LinearUOps out;

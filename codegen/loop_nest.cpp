@@ -11,7 +11,8 @@ LoopNest::LoopNest(std::span<const UOp> uops, std::span<const Accumulator> accum
   for (UOp u : uops)
     if (u->op == Op::RANGE) ranges_.push_back(u);
   if (ranges_.size() > kMaxLoops)
-    raise<CompileError>("the kernel needs {} loops; at most {} are supported", ranges_.size(), kMaxLoops);
+    raise<CompileError>("the kernel needs {} loops; at most {} are supported", ranges_.size(),
+                        kMaxLoops);
   std::ranges::sort(ranges_, {}, [](UOp r) { return r->arg; });
   number_.assign(ids, -1);
   for (size_t i = 0; i < ranges_.size(); ++i) number_[ranges_[i]->id] = static_cast<int>(i);

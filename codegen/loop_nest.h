@@ -43,10 +43,10 @@ class LoopNest {
   LoopSet around(const LoopSet& own) const;
 
   std::vector<UOp> ranges_;
-  std::vector<int> number_;       // RANGE id -> loop
-  std::vector<LoopSet> outer_;    // loop -> the loops around it
+  std::vector<int> number_;     // RANGE id -> loop
+  std::vector<LoopSet> outer_;  // loop -> the loops around it
   std::vector<Role> roles_;
-  std::vector<LoopSet> exported_; // id -> the loops that a user of it must lie in
+  std::vector<LoopSet> exported_;  // id -> the loops that a user of it must lie in
   std::vector<int> loop_of_;
   std::vector<int> parent_;
 };

@@ -17,8 +17,12 @@ using Coords = std::vector<UOp>;  // by simplified axis
 class Lowering {
  public:
   Lowering(const Schedule& schedule, Simplifier& s)
-      : schedule_(schedule), ast_(schedule.ast()), s_(s), g_(s.graph()),
-        placements_(ast_.nodes().size()), levels_(ast_.nodes().size(), 0) {}
+      : schedule_(schedule),
+        ast_(schedule.ast()),
+        s_(s),
+        g_(s.graph()),
+        placements_(ast_.nodes().size()),
+        levels_(ast_.nodes().size(), 0) {}
 
   Lowered run() {
     if (is_empty()) return {g_.make(Op::SINK, Scalar::Void, {}), 0};
@@ -36,8 +40,8 @@ class Lowering {
   // along it).
   struct Placement {
     Coords coords;
-    Coords inner;            // of a reduce: its source's position
-    std::vector<UOp> ranges; // of a reduce
+    Coords inner;             // of a reduce: its source's position
+    std::vector<UOp> ranges;  // of a reduce
     std::vector<int64_t> lanes;
     UOp value = nullptr;
   };
@@ -59,7 +63,8 @@ class Lowering {
   void make_params() {
     for (size_t i = 0; i < ast_.vars().size(); ++i) {
       const VarParam& v = ast_.vars()[i];
-      vars_.push_back(s_.make(Op::DEFINE_VAR, Scalar::Index, {}, static_cast<int64_t>(i), {v.min, v.max}));
+      vars_.push_back(
+          s_.make(Op::DEFINE_VAR, Scalar::Index, {}, static_cast<int64_t>(i), {v.min, v.max}));
     }
     for (size_t i = 0; i < ast_.buffers().size(); ++i) {
       const BufferParam& b = ast_.buffers()[i];
@@ -89,7 +94,8 @@ class Lowering {
       if (a.kind == AxisKind::Thread) tasks_ *= a.size.constant();
     UOp task = nullptr;
     if (tasks_ > 1)
-      task = s_.make(Op::SPECIAL, Scalar::Index, {g_.index(tasks_)}, 0, {static_cast<int64_t>(SpecialKind::Task)});
+      task = s_.make(Op::SPECIAL, Scalar::Index, {g_.index(tasks_)}, 0,
+                     {static_cast<int64_t>(SpecialKind::Task)});
     int64_t later = tasks_;
     for (size_t i = 0; i < schedule_.axes().size(); ++i) {
       const Axis& a = schedule_.axes()[i];
@@ -100,7 +106,8 @@ class Lowering {
           break;
         case AxisKind::Global: advance(outer_, a, range(a.size, a.base)); break;
         case AxisKind::Upcast: advance(outer_, a, lane(i)); break;
-        case AxisKind::Reduce: case AxisKind::Unroll: break;
+        case AxisKind::Reduce:
+        case AxisKind::Unroll: break;
       }
     }
   }
@@ -221,7 +228,8 @@ class Lowering {
       case Op::LOAD: return load(n, p.coords);
       case Op::CONST: return constant(n, p.coords);
       case Op::STORE: return store(n, p.coords);
-      case Op::SUM: case Op::MAX_REDUCE: return reduce(id, p);
+      case Op::SUM:
+      case Op::MAX_REDUCE: return reduce(id, p);
       case Op::EXPAND: return source(n, 0, p.coords);
       default: break;
     }
@@ -238,14 +246,16 @@ class Lowering {
     if (gate && gate->is_const(0)) return zero;
     if (buffer.written) in_place_.push_back({n.buffer, index, gate});
     UOp memory = buffers_[n.buffer];
-    UOp value = gate && !gate->is_const(1)
-                    ? s_.make(Op::LOAD, buffer.dtype, {memory, index, gate, g_.constant(buffer.dtype, 0)})
-                    : s_.make(Op::LOAD, buffer.dtype, {memory, index});
+    UOp value =
+        gate && !gate->is_const(1)
+            ? s_.make(Op::LOAD, buffer.dtype, {memory, index, gate, g_.constant(buffer.dtype, 0)})
+            : s_.make(Op::LOAD, buffer.dtype, {memory, index});
     return s_.cast(value, n.dtype);
   }
 
   UOp constant(const AstNode& n, const Coords& coords) {
-    UOp value = n.var == AstNode::kNone ? g_.constant(n.dtype, n.value) : s_.cast(vars_[n.var], n.dtype);
+    UOp value =
+        n.var == AstNode::kNone ? g_.constant(n.dtype, n.value) : s_.cast(vars_[n.var], n.dtype);
     UOp valid = element_index(s_, schedule_.tracker(n), coords, vars_).valid;
     return valid ? s_.where(valid, value, g_.constant(n.dtype, 0)) : value;
   }
@@ -270,8 +280,7 @@ class Lowering {
     bool narrow = n.dtype.scalar == Scalar::Float16 || n.dtype.scalar == Scalar::BFloat16;
     DType type = op == Op::ADD && narrow ? DType(Scalar::Float32) : n.dtype;
     for (size_t i = 0; i < p.inner.size(); ++i)
-      if (schedule_.space().reduce_axes[id] >> i & 1 &&
-          schedule_.space().full_shape[i] == SInt(0))
+      if (schedule_.space().reduce_axes[id] >> i & 1 && schedule_.space().full_shape[i] == SInt(0))
         return g_.constant(n.dtype, reduce_identity(op, n.dtype));
     UOp value = s_.cast(source(n, 0, p.inner), type);
     if (n.dtype.is_bool() && op == Op::ADD) op = Op::MAX;  // both are `or`
@@ -299,9 +308,12 @@ class Lowering {
   void check_in_place() const {
     for (const Element& read : in_place_)
       for (const Element& written : stored_)
-        if (read.buffer == written.buffer && !is_in_bounds(s_.sub(read.index, written.index), read.gate, 1))
-          raise<AstError>("buffer {} is written, and read at other elements in the same step; an in-place "
-                          "kernel may read only the element that it writes", read.buffer);
+        if (read.buffer == written.buffer &&
+            !is_in_bounds(s_.sub(read.index, written.index), read.gate, 1))
+          raise<AstError>(
+              "buffer {} is written, and read at other elements in the same step; an in-place "
+              "kernel may read only the element that it writes",
+              read.buffer);
   }
 
   struct Element {

@@ -36,55 +36,55 @@ namespace quern {
 // Columns: X(Name, number of sources (-1: any), class, stages in which it may appear).
 //   class: Alu (pure, lane-wise), Vector (moves lanes), Memory, Control, Define, Reduce
 //   stages: A = AST, G = uop graph, L = linearized uops
-#define QUERN_OPS(X)                       \
-  X(SINK, -1, Control, kG)                 \
-  X(CONST, 0, Define, kA | kG | kL)        \
-  X(VCONST, 0, Define, kG | kL)            \
-  X(DEFINE_GLOBAL, 0, Define, kG | kL)     \
-  X(DEFINE_LOCAL, 0, Define, kG | kL)      \
-  X(DEFINE_VAR, 0, Define, kG | kL)        \
-  X(DEFINE_ACC, 1, Define, kL)             \
-  X(SPECIAL, 1, Define, kG | kL)           \
-  X(LANE, 0, Define, kG)                   \
-  X(RANGE, 1, Control, kG | kL)            \
-  X(END, 1, Control, kL)                   \
-  X(IF, 1, Control, kL)                    \
-  X(ENDIF, 1, Control, kL)                 \
-  X(BARRIER, -1, Control, kG | kL)         \
-  X(LOAD, -1, Memory, kA | kG | kL)        \
-  X(STORE, -1, Memory, kA | kG | kL)       \
-  X(ASSIGN, 2, Control, kL)                \
-  X(REDUCE, -1, Reduce, kG)                \
-  X(SUM, 1, Reduce, kA)                    \
-  X(MAX_REDUCE, 1, Reduce, kA)             \
-  X(EXPAND, 1, Vector, kA)                 \
-  X(VECTORIZE, -1, Vector, kG | kL)        \
-  X(GEP, 1, Vector, kG | kL)               \
-  X(WMMA, 3, Memory, kG | kL)              \
-  X(CAST, 1, Alu, kA | kG | kL)            \
-  X(BITCAST, 1, Alu, kA | kG | kL)         \
-  X(EXP2, 1, Alu, kA | kG | kL)            \
-  X(LOG2, 1, Alu, kA | kG | kL)            \
-  X(SIN, 1, Alu, kA | kG | kL)             \
-  X(SQRT, 1, Alu, kA | kG | kL)            \
-  X(NEG, 1, Alu, kA | kG | kL)             \
-  X(TRUNC, 1, Alu, kG | kL)                \
-  X(ADD, 2, Alu, kA | kG | kL)             \
-  X(SUB, 2, Alu, kA | kG | kL)             \
-  X(MUL, 2, Alu, kA | kG | kL)             \
-  X(DIV, 2, Alu, kA | kG | kL)             \
-  X(MOD, 2, Alu, kA | kG | kL)             \
-  X(FLOORDIV, 2, Alu, kG | kL)             \
-  X(FLOORMOD, 2, Alu, kG | kL)             \
-  X(MAX, 2, Alu, kA | kG | kL)             \
-  X(CMPLT, 2, Alu, kA | kG | kL)           \
-  X(CMPEQ, 2, Alu, kA | kG | kL)           \
-  X(XOR, 2, Alu, kA | kG | kL)             \
-  X(AND, 2, Alu, kG | kL)                  \
-  X(OR, 2, Alu, kG | kL)                   \
-  X(SHL, 2, Alu, kG | kL)                  \
-  X(SHR, 2, Alu, kG | kL)                  \
-  X(WHERE, 3, Alu, kA | kG | kL)           \
+#define QUERN_OPS(X)                   \
+  X(SINK, -1, Control, kG)             \
+  X(CONST, 0, Define, kA | kG | kL)    \
+  X(VCONST, 0, Define, kG | kL)        \
+  X(DEFINE_GLOBAL, 0, Define, kG | kL) \
+  X(DEFINE_LOCAL, 0, Define, kG | kL)  \
+  X(DEFINE_VAR, 0, Define, kG | kL)    \
+  X(DEFINE_ACC, 1, Define, kL)         \
+  X(SPECIAL, 1, Define, kG | kL)       \
+  X(LANE, 0, Define, kG)               \
+  X(RANGE, 1, Control, kG | kL)        \
+  X(END, 1, Control, kL)               \
+  X(IF, 1, Control, kL)                \
+  X(ENDIF, 1, Control, kL)             \
+  X(BARRIER, -1, Control, kG | kL)     \
+  X(LOAD, -1, Memory, kA | kG | kL)    \
+  X(STORE, -1, Memory, kA | kG | kL)   \
+  X(ASSIGN, 2, Control, kL)            \
+  X(REDUCE, -1, Reduce, kG)            \
+  X(SUM, 1, Reduce, kA)                \
+  X(MAX_REDUCE, 1, Reduce, kA)         \
+  X(EXPAND, 1, Vector, kA)             \
+  X(VECTORIZE, -1, Vector, kG | kL)    \
+  X(GEP, 1, Vector, kG | kL)           \
+  X(WMMA, 3, Memory, kG | kL)          \
+  X(CAST, 1, Alu, kA | kG | kL)        \
+  X(BITCAST, 1, Alu, kA | kG | kL)     \
+  X(EXP2, 1, Alu, kA | kG | kL)        \
+  X(LOG2, 1, Alu, kA | kG | kL)        \
+  X(SIN, 1, Alu, kA | kG | kL)         \
+  X(SQRT, 1, Alu, kA | kG | kL)        \
+  X(NEG, 1, Alu, kA | kG | kL)         \
+  X(TRUNC, 1, Alu, kG | kL)            \
+  X(ADD, 2, Alu, kA | kG | kL)         \
+  X(SUB, 2, Alu, kA | kG | kL)         \
+  X(MUL, 2, Alu, kA | kG | kL)         \
+  X(DIV, 2, Alu, kA | kG | kL)         \
+  X(MOD, 2, Alu, kA | kG | kL)         \
+  X(FLOORDIV, 2, Alu, kG | kL)         \
+  X(FLOORMOD, 2, Alu, kG | kL)         \
+  X(MAX, 2, Alu, kA | kG | kL)         \
+  X(CMPLT, 2, Alu, kA | kG | kL)       \
+  X(CMPEQ, 2, Alu, kA | kG | kL)       \
+  X(XOR, 2, Alu, kA | kG | kL)         \
+  X(AND, 2, Alu, kG | kL)              \
+  X(OR, 2, Alu, kG | kL)               \
+  X(SHL, 2, Alu, kG | kL)              \
+  X(SHR, 2, Alu, kG | kL)              \
+  X(WHERE, 3, Alu, kA | kG | kL)       \
   X(MULACC, 3, Alu, kA | kG | kL)
 
 enum class Op : uint8_t {
@@ -120,11 +120,14 @@ constexpr bool is_alu(Op op) { return info(op).cls == OpClass::Alu; }
 constexpr bool is_compare(Op op) { return op == Op::CMPLT || op == Op::CMPEQ; }
 constexpr bool is_commutative(Op op) {
   switch (op) {
-    case Op::ADD: case Op::MUL: case Op::MAX: case Op::CMPEQ:
-    case Op::XOR: case Op::AND: case Op::OR:
-      return true;
-    default:
-      return false;
+    case Op::ADD:
+    case Op::MUL:
+    case Op::MAX:
+    case Op::CMPEQ:
+    case Op::XOR:
+    case Op::AND:
+    case Op::OR: return true;
+    default: return false;
   }
 }
 

@@ -1,8 +1,8 @@
 #include "codegen/opt.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
+
+#include <fmt/format.h>
 
 #include "codegen/error.h"
 

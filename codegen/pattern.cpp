@@ -120,9 +120,9 @@ UOp Pattern::build(Simplifier& s, DType dtype, const Captures& captures) const {
       std::array<UOp, 3> src{};
       for (size_t j = 0; j < item.nsrc; ++j) src[j] = built[item.src[j]];
       UOp last = src[item.nsrc - 1u];
-      DType type = item.op == Op::CAST      ? dtype
-                   : is_compare(item.op)    ? DType(Scalar::Bool, last->lanes())
-                                            : last->dtype;
+      DType type = item.op == Op::CAST   ? dtype
+                   : is_compare(item.op) ? DType(Scalar::Bool, last->lanes())
+                                         : last->dtype;
       built[i] = s.make(item.op, type, std::span<const UOp>(src.data(), item.nsrc));
     }
   }

@@ -51,8 +51,13 @@ struct OpenScope {
 class Renderer {
  public:
   Renderer(const std::string& name, const LinearUOps& uops, const Target& target)
-      : name_(name), uops_(uops), target_(target), alias_scopes_(uops),
-        text_(1024 + kBytesPerUOp * uops.size()), values_(uops), addresses_(uops, text_, values_) {
+      : name_(name),
+        uops_(uops),
+        target_(target),
+        alias_scopes_(uops),
+        text_(1024 + kBytesPerUOp * uops.size()),
+        values_(uops),
+        addresses_(uops, text_, values_) {
     find_scopes();
   }
 
@@ -111,8 +116,8 @@ class Renderer {
         values_[u] = define_argument(u, Value::Kind::Variable, "vars", "i32", 4);
     }
     if (scratch > kMaxScratchBytes)
-      raise<CompileError>("kernel {}: {} bytes of scratch; at most {} are supported", name_, scratch,
-                          kMaxScratchBytes);
+      raise<CompileError>("kernel {}: {} bytes of scratch; at most {} are supported", name_,
+                          scratch, kMaxScratchBytes);
     dummies.define(text_);
   }
 
@@ -128,7 +133,8 @@ class Renderer {
     Value v = Value::make(kind, u->dtype, u->arg);
     Value place = Value::named(array);
     if (u->arg > 0)
-      place = text_.define(DType(), "getelementptr inbounds ", type, ", ptr ", place, ", i64 ", u->arg);
+      place =
+          text_.define(DType(), "getelementptr inbounds ", type, ", ptr ", place, ", i64 ", u->arg);
     text_.line(v, " = load ", type, ", ptr ", place, ", align ", align);
     return v;
   }
@@ -140,7 +146,9 @@ class Renderer {
     switch (u->op) {
       case Op::CONST: return set(u, Value::constant(u->dtype, u->arg));
       case Op::VCONST: return set(u, Value::constants(u->dtype, u->args));
-      case Op::DEFINE_GLOBAL: case Op::DEFINE_LOCAL: case Op::DEFINE_VAR: return;
+      case Op::DEFINE_GLOBAL:
+      case Op::DEFINE_LOCAL:
+      case Op::DEFINE_VAR: return;
       case Op::DEFINE_ACC: return set(u, src_[0]);
       case Op::ASSIGN: return set(u, src_[1]);
       case Op::SPECIAL: return begin_task(u);
@@ -240,8 +248,7 @@ class Renderer {
   void enter(const OpenScope& open, Value condition, Label body) {
     if (open.may_skip)
       text_.line("br i1 ", condition, ", label %", body, ", label %end", open.number);
-    else
-      text_.line("br label %", body);
+    else text_.line("br label %", body);
     start_block(body);
   }
 
@@ -281,7 +288,8 @@ class Renderer {
   void put_attributes() {
     int bits = std::max(128, 8 * target_.vector_bytes);
     text_.put_all("attributes #0 = { nounwind \"target-cpu\"=\"", target_.arch,
-                  "\" \"target-features\"=\"", target_.features, "\" \"prefer-vector-width\"=\"", bits,
+                  "\" \"target-features\"=\"", target_.features, "\" \"prefer-vector-width\"=\"",
+                  bits,
                   "\" \"no-trapping-math\"=\"true\" \"denormal-fp-math\"=\"ieee,ieee\" "
                   "\"probe-stack\"=\"inline-asm\" }\n");
   }
@@ -293,8 +301,8 @@ class Renderer {
   Text text_;
   Values values_;
   Addresses addresses_;
-  std::vector<Value> src_;          // of the uop at hand
-  std::vector<Scope> scopes_;       // in order of their heads
+  std::vector<Value> src_;     // of the uop at hand
+  std::vector<Scope> scopes_;  // in order of their heads
   size_t next_scope_ = 0;
   int next_number_ = 0;  // of a scope's labels
   std::vector<OpenScope> open_;

@@ -41,8 +41,8 @@ Value Addresses::to_int64(UOp index) {
 
 Value Addresses::advance(Value pointer, Value offset, DType type, bool in_bounds) {
   if (offset.is_zero()) return pointer;
-  return text_.define(DType(), "getelementptr ", in_bounds ? "inbounds " : "", storage(type), ", ptr ",
-                      pointer, ", ", Typed{offset});
+  return text_.define(DType(), "getelementptr ", in_bounds ? "inbounds " : "", storage(type),
+                      ", ptr ", pointer, ", ", Typed{offset});
 }
 
 Value Addresses::element(UOp buffer, UOp index, DType type, bool in_bounds) {

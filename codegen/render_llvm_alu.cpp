@@ -21,7 +21,10 @@ struct Binary {
   const char* boolean = nullptr;
 
   const char* of(DType t) const {
-    return t.is_float() ? floating : t.is_bool() ? boolean : t.is_signed() ? is_signed : is_unsigned;
+    return t.is_float()    ? floating
+           : t.is_bool()   ? boolean
+           : t.is_signed() ? is_signed
+                           : is_unsigned;
   }
 };
 
@@ -81,9 +84,7 @@ Value select(Text& text, Value condition, Value a, Value b) {
   return text.define(a.dtype, "select ", Typed{condition}, ", ", Typed{a}, ", ", Typed{b});
 }
 
-bool never_nan(Value v) {
-  return v.kind == Value::Kind::Constant && !std::isnan(bits_float(v.n));
-}
+bool never_nan(Value v) { return v.kind == Value::Kind::Constant && !std::isnan(bits_float(v.n)); }
 
 // x86's maximum instruction is `b > a ? b : a`, which gives `a` if either is a NaN; only a NaN in b
 // then needs care. In a reduce b is the new value, so that the test is not on the critical path.
@@ -133,8 +134,7 @@ Value render_trunc(Text& text, UOp u, Value a, const Target& target) {
   Value has_fraction = text.define(bool_like(t), "fcmp olt ", Typed{magnitude}, ", ", limit);
   Value whole = text.define(integer, "fptosi ", Typed{a}, " to ", integer);
   Value back = text.define(t, "sitofp ", Typed{whole}, " to ", t);
-  Value result =
-      text.define(t, "call ", t, " @llvm.copysign(", Typed{back}, ", ", Typed{a}, ")");
+  Value result = text.define(t, "call ", t, " @llvm.copysign(", Typed{back}, ", ", Typed{a}, ")");
   return select(text, has_fraction, result, a);
 }
 
@@ -173,16 +173,25 @@ Value render_alu(Text& text, UOp u, std::span<const Value> src, const Target& ta
     case Op::SQRT: return call(text, u->dtype, "@llvm.sqrt(", src[0]);
     case Op::TRUNC: return render_trunc(text, u, src[0], target);
     case Op::MAX: return render_max(text, u, src[0], src[1]);
-    case Op::SHL: case Op::SHR: return render_shift(text, u, src[0], src[1]);
+    case Op::SHL:
+    case Op::SHR: return render_shift(text, u, src[0], src[1]);
     case Op::MULACC: return render_mulacc(text, u, src, target);
-    case Op::DIV: case Op::MOD: case Op::FLOORDIV: case Op::FLOORMOD:
+    case Op::DIV:
+    case Op::MOD:
+    case Op::FLOORDIV:
+    case Op::FLOORMOD:
       if (u->dtype.is_int()) return render_division(text, u, src[0], src[1]);
       // On one bit, x/1 leaves nothing and x/0 is 0.
       if (u->dtype.is_bool() && !binary(u->op).boolean) return Value::constant(u->dtype, 0);
       return render_binary(text, u, src[0], src[1]);
-    case Op::ADD: case Op::SUB: case Op::MUL: case Op::XOR: case Op::AND: case Op::OR:
-    case Op::CMPLT: case Op::CMPEQ:
-      return render_binary(text, u, src[0], src[1]);
+    case Op::ADD:
+    case Op::SUB:
+    case Op::MUL:
+    case Op::XOR:
+    case Op::AND:
+    case Op::OR:
+    case Op::CMPLT:
+    case Op::CMPEQ: return render_binary(text, u, src[0], src[1]);
     default: unexpected(u, "an op that LLVM has");
   }
 }

@@ -67,10 +67,10 @@ Value render_cast(Text& text, Value v, DType to) {
     Value wide = convert(text, "fpext ", v, float32_like(from));
     return render_cast(text, wide, to);
   }
-  if (from.is_float()) return to.is_float() ? float_to_float(text, v, to) : float_to_int(text, v, to);
+  if (from.is_float())
+    return to.is_float() ? float_to_float(text, v, to) : float_to_int(text, v, to);
   if (to.is_float()) return convert(text, from.is_signed() ? "sitofp " : "uitofp ", v, to);
-  if (to.is_bool())
-    return text.define(to, "icmp ne ", Typed{v}, ", ", Value::constant(from, 0));
+  if (to.is_bool()) return text.define(to, "icmp ne ", Typed{v}, ", ", Value::constant(from, 0));
   if (from.is_bool()) return convert(text, "zext ", v, to);
   return int_to_int(text, v, to);
 }

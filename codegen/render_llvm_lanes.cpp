@@ -31,7 +31,8 @@ Value shuffle(Text& text, Value a, Value b, int lanes, F&& lane) {
 }
 
 Value insert(Text& text, Value vector, Value lane, int at) {
-  return text.define(vector.dtype, "insertelement ", Typed{vector}, ", ", Typed{lane}, ", i64 ", at);
+  return text.define(vector.dtype, "insertelement ", Typed{vector}, ", ", Typed{lane}, ", i64 ",
+                     at);
 }
 
 // A vector of which only the first `lanes` mean something.
@@ -88,7 +89,8 @@ Value from_vectors(Text& text, std::span<const Value> src) {
 Value broadcast(Text& text, Value v, int lanes) {
   DType t = v.dtype.with_lanes(lanes);
   if (v.kind == Value::Kind::Constant) return v.as(t);
-  return shuffle(text, insert(text, Value::poison(t), v, 0), Value::poison(t), lanes, [](int) { return 0; });
+  return shuffle(text, insert(text, Value::poison(t), v, 0), Value::poison(t), lanes,
+                 [](int) { return 0; });
 }
 
 Value render_vectorize(Text& text, UOp u, std::span<const Value> src) {

@@ -24,9 +24,9 @@ DType masked_storage(DType t) {
 Value masked_load(Text& text, Value pointer, Value mask, Value alternative,
                   const std::string& suffix) {
   DType t = alternative.dtype, stored = masked_storage(t);
-  Value loaded = text.define(
-      stored, "call ", stored, " @llvm.masked.load(ptr ", pointer, ", i32 ", t.itemsize(), ", ",
-      Typed{mask}, ", ", Typed{render_bitcast(text, alternative, stored)}, ")", suffix);
+  Value loaded = text.define(stored, "call ", stored, " @llvm.masked.load(ptr ", pointer, ", i32 ",
+                             t.itemsize(), ", ", Typed{mask}, ", ",
+                             Typed{render_bitcast(text, alternative, stored)}, ")", suffix);
   return render_bitcast(text, loaded, t);
 }
 
@@ -101,11 +101,11 @@ Value render_load(Text& text, UOp u, std::span<const Value> src, Value pointer,
                   const std::string& suffix) {
   DType t = u->dtype;
   bool gated = u->gate() != nullptr;
-  if (gated && u->gate()->lanes() > 1)
-    return masked_load(text, pointer, src[2], src[3], suffix);
+  if (gated && u->gate()->lanes() > 1) return masked_load(text, pointer, src[2], src[3], suffix);
   if (gated) pointer = address_or_dummy(text, pointer, src[2], "zeros");
   DType stored = storage(t);
-  Value v = text.define(stored, "load ", stored, ", ptr ", pointer, ", align ", t.itemsize(), suffix);
+  Value v =
+      text.define(stored, "load ", stored, ", ptr ", pointer, ", align ", t.itemsize(), suffix);
   if (t.is_bool()) v = render_cast(text, v, t);
   if (gated && !src[3].is_zero())
     v = text.define(t, "select ", Typed{src[2]}, ", ", Typed{v}, ", ", Typed{src[3]});

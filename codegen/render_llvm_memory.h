@@ -81,7 +81,7 @@ class Addresses {
 
   Text& text_;
   Values& values_;
-  std::vector<bool> folded_;  // by position
+  std::vector<bool> folded_;                      // by position
   std::unordered_map<uint64_t, Value> pointers_;  // by buffer, index and element type
   std::vector<uint64_t> made_;
   std::vector<size_t> marks_;

@@ -11,10 +11,15 @@ const char* type_name(Scalar scalar) {
   switch (scalar) {
     case Scalar::Void: return "void";
     case Scalar::Bool: return "i1";
-    case Scalar::Int8: case Scalar::UInt8: return "i8";
-    case Scalar::Int16: case Scalar::UInt16: return "i16";
-    case Scalar::Int32: case Scalar::UInt32: return "i32";
-    case Scalar::Int64: case Scalar::UInt64: case Scalar::Index: return "i64";
+    case Scalar::Int8:
+    case Scalar::UInt8: return "i8";
+    case Scalar::Int16:
+    case Scalar::UInt16: return "i16";
+    case Scalar::Int32:
+    case Scalar::UInt32: return "i32";
+    case Scalar::Int64:
+    case Scalar::UInt64:
+    case Scalar::Index: return "i64";
     case Scalar::Float16: return "half";
     case Scalar::BFloat16: return "bfloat";
     case Scalar::Float32: return "float";
@@ -63,15 +68,10 @@ void Text::put_hex(uint64_t bits, int digits) {
 void Text::put_lane(DType element, int64_t bits) {
   switch (element.scalar) {
     case Scalar::Bool: return put(bits ? "true" : "false");
-    case Scalar::Float16:
-      put("0xH");
-      return put_hex(to_storage(element, bits), 4);
-    case Scalar::BFloat16:
-      put("0xR");
-      return put_hex(to_storage(element, bits), 4);
-    case Scalar::Float32: case Scalar::Float64:
-      put("0x");
-      return put_hex(static_cast<uint64_t>(bits), 16);
+    case Scalar::Float16: put("0xH"); return put_hex(to_storage(element, bits), 4);
+    case Scalar::BFloat16: put("0xR"); return put_hex(to_storage(element, bits), 4);
+    case Scalar::Float32:
+    case Scalar::Float64: put("0x"); return put_hex(static_cast<uint64_t>(bits), 16);
     default: return put_number(bits);
   }
 }

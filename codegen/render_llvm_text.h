@@ -14,14 +14,21 @@ namespace quern::llvm_ir {
 // What an operand names. `dtype` is the type of its register; of pointers it says nothing.
 struct Value {
   enum class Kind : uint8_t {
-    Constant, Constants, Poison, Numbered, Buffer, Scratch, Variable, Name
+    Constant,
+    Constants,
+    Poison,
+    Numbered,
+    Buffer,
+    Scratch,
+    Variable,
+    Name
   };
   Kind kind = Kind::Constant;
   DType dtype;
   union {
-    int64_t n = 0;           // Constant: the bits of every lane (uop.h); else the number
-    const int64_t* lanes;    // Constants: the bits of each lane
-    const char* name;        // Name: what stands after the %
+    int64_t n = 0;         // Constant: the bits of every lane (uop.h); else the number
+    const int64_t* lanes;  // Constants: the bits of each lane
+    const char* name;      // Name: what stands after the %
   };
 
   static Value constant(DType dtype, int64_t bits) { return make(Kind::Constant, dtype, bits); }

@@ -18,7 +18,8 @@ int rank_of(AxisKind kind) {
     case AxisKind::Thread: return 0;
     case AxisKind::Global: return 1;
     case AxisKind::Reduce: return 2;
-    case AxisKind::Unroll: case AxisKind::Upcast: return 3;
+    case AxisKind::Unroll:
+    case AxisKind::Upcast: return 3;
   }
   return 3;
 }
@@ -70,7 +71,8 @@ Opt Schedule::checked(const Opt& opt) const {
   int axis = opt.axis + (unroll ? first_reduce() : 0);
   int end = unroll ? first_lane() : first_reduce();
   if (opt.axis < 0 || axis >= end)
-    refuse(fmt::format("no such axis; there are {} {} axes", std::max(0, end - (unroll ? first_reduce() : 0)),
+    refuse(fmt::format("no such axis; there are {} {} axes",
+                       std::max(0, end - (unroll ? first_reduce() : 0)),
                        unroll ? "reduce" : "global"));
   const Axis& target = axes_[static_cast<size_t>(axis)];
   if (target.kind == AxisKind::Thread) refuse("the axis is a thread axis already");

@@ -13,11 +13,11 @@
 namespace quern {
 
 // The kinds of axis, X(Kind, letter in the printed schedule, ANSI colour, what an iteration is).
-#define QUERN_AXIS_KINDS(X)                                        \
-  X(Global, 'g', 34, "an independent result; a loop on the cpu")   \
-  X(Thread, 't', 36, "a task of the cpu's pool")                   \
-  X(Reduce, 'R', 31, "a step of a reduce")                         \
-  X(Unroll, 'u', 35, "a step of a reduce, several at once")        \
+#define QUERN_AXIS_KINDS(X)                                      \
+  X(Global, 'g', 34, "an independent result; a loop on the cpu") \
+  X(Thread, 't', 36, "a task of the cpu's pool")                 \
+  X(Reduce, 'R', 31, "a step of a reduce")                       \
+  X(Unroll, 'u', 35, "a step of a reduce, several at once")      \
   X(Upcast, 'U', 33, "an independent result, several at once")
 
 enum class AxisKind : uint8_t {

@@ -22,7 +22,7 @@ const KindInfo& info(AxisKind kind) { return kKinds[static_cast<int>(kind)]; }
 // A symbolic size counts as its largest value in names, as launch limits do.
 std::string size_text(const SInt& size, const Ast& ast) {
   return size.is_constant() ? fmt::format("{}", size.constant())
-                         : fmt::format("v{}", size.bounds(ast.var_bounds()).max);
+                            : fmt::format("v{}", size.bounds(ast.var_bounds()).max);
 }
 
 }  // namespace

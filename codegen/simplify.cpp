@@ -35,8 +35,7 @@ UOp simplify_cast(Simplifier& s, DType to, UOp x) {
                from.scalar != Scalar::UInt64;
   // A float that was only widened has the value it had.
   bool widens = from.is_float() && through.is_float() && through.bits() > from.bits();
-  if (exact || widens)
-    return s.cast(inner, to.element());
+  if (exact || widens) return s.cast(inner, to.element());
   return nullptr;
 }
 
@@ -96,22 +95,26 @@ UOp simplify_vector(Simplifier& s, Op op, DType dtype, std::span<const UOp> src,
   if (x->op == Op::VECTORIZE && dtype.lanes == 1) {
     int64_t lane = args[0];
     for (UOp part : x->src()) {
-      if (lane < part->lanes())
-        return s.make(Op::GEP, dtype, {part}, 0, {lane});
+      if (lane < part->lanes()) return s.make(Op::GEP, dtype, {part}, 0, {lane});
       lane -= part->lanes();
     }
   }
-  if (x->op == Op::VCONST && dtype.lanes == 1) return g.constant(dtype, x->args[static_cast<size_t>(args[0])]);
+  if (x->op == Op::VCONST && dtype.lanes == 1)
+    return g.constant(dtype, x->args[static_cast<size_t>(args[0])]);
   return nullptr;
 }
 
 UOp simplify_index_op(Simplifier& s, Op op, DType dtype, UOp a, UOp b) {
   if (a->lanes() != 1) return nullptr;
   switch (op) {
-    case Op::ADD: case Op::SUB: case Op::MUL: case Op::NEG:
-      return dtype.is_index() ? simplify_index_sum(s, op, a, b) : nullptr;
-    case Op::FLOORDIV: case Op::FLOORMOD: return simplify_index_division(s, op, a, b);
-    case Op::CMPLT: case Op::CMPEQ: return simplify_index_compare(s, op, a, b);
+    case Op::ADD:
+    case Op::SUB:
+    case Op::MUL:
+    case Op::NEG: return dtype.is_index() ? simplify_index_sum(s, op, a, b) : nullptr;
+    case Op::FLOORDIV:
+    case Op::FLOORMOD: return simplify_index_division(s, op, a, b);
+    case Op::CMPLT:
+    case Op::CMPEQ: return simplify_index_compare(s, op, a, b);
     default: return nullptr;
   }
 }
@@ -122,8 +125,7 @@ bool single_value(UOp u) {
   if (t.scalar == Scalar::UInt64 && u->vmax == INT64_MAX) return false;
   // A RANGE of symbolic size may run no step at all.
   if (u->op == Op::RANGE || u->op == Op::SPECIAL) return u->src(0)->is_const();
-  return is_alu(u->op) || u->op == Op::LANE ||
-         u->op == Op::DEFINE_VAR || u->op == Op::GEP;
+  return is_alu(u->op) || u->op == Op::LANE || u->op == Op::DEFINE_VAR || u->op == Op::GEP;
 }
 
 }  // namespace

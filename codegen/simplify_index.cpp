@@ -13,8 +13,12 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-bool mul_overflows(int64_t a, int64_t b, int64_t& out) { return __builtin_mul_overflow(a, b, &out); }
-bool add_overflows(int64_t a, int64_t b, int64_t& out) { return __builtin_add_overflow(a, b, &out); }
+bool mul_overflows(int64_t a, int64_t b, int64_t& out) {
+  return __builtin_mul_overflow(a, b, &out);
+}
+bool add_overflows(int64_t a, int64_t b, int64_t& out) {
+  return __builtin_add_overflow(a, b, &out);
+}
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
@@ -137,7 +141,8 @@ UOp divide(Simplifier& s, const IndexSum& sum, UOp a, int64_t c) {
   if (auto factored = factor_out(sum, c))
     return s.floordiv(from_sum(s, std::move(factored->second.quotient)), c / factored->first);
   int64_t inner;
-  if (UOp x = divisor_source(a, Op::FLOORDIV, inner); x && inner > 0 && !mul_overflows(inner, c, inner))
+  if (UOp x = divisor_source(a, Op::FLOORDIV, inner);
+      x && inner > 0 && !mul_overflows(inner, c, inner))
     return s.floordiv(x, inner);
   if (UOp x = divisor_source(a, Op::FLOORMOD, inner); x && inner > 0 && inner % c == 0)
     return s.floormod(s.floordiv(x, c), inner / c);
@@ -205,7 +210,8 @@ UOp less_than_zero(Simplifier& s, IndexSum sum) {
   }
   // g*A + r < g*q  is  A < q  if r stays in [0, g)
   std::vector<int64_t> candidates;
-  for (auto& t : sum.terms) candidates.push_back(t.coefficient < 0 ? -t.coefficient : t.coefficient);
+  for (auto& t : sum.terms)
+    candidates.push_back(t.coefficient < 0 ? -t.coefficient : t.coefficient);
   std::ranges::sort(candidates, std::greater<>());
   for (int64_t factor : candidates) {
     if (factor <= 1) break;
@@ -226,7 +232,8 @@ IndexSum to_sum(UOp u) {
   IndexSum out;
   auto push = [&](UOp t) {
     if (t->is_const()) out.constant = t->arg;
-    else if (t->op == Op::MUL && t->src(1)->is_const()) out.terms.push_back({t->src(0), t->src(1)->arg});
+    else if (t->op == Op::MUL && t->src(1)->is_const())
+      out.terms.push_back({t->src(0), t->src(1)->arg});
     else out.terms.push_back({t, 1});
   };
   for (; u->op == Op::ADD; u = u->src(0)) push(u->src(1));
@@ -268,7 +275,8 @@ UOp simplify_index_sum(Simplifier& s, Op op, UOp a, UOp b) {
         IndexSum left = to_sum(a), right = to_sum(b);
         if (left.terms.size() * right.terms.size() > 16) return nullptr;
         if (left.terms.size() == 1 && right.terms.size() == 1 && left.constant == 0 &&
-            right.constant == 0 && left.terms[0].coefficient == 1 && right.terms[0].coefficient == 1)
+            right.constant == 0 && left.terms[0].coefficient == 1 &&
+            right.terms[0].coefficient == 1)
           return nullptr;
         if (!add_scaled(sum, right, left.constant)) return nullptr;
         for (auto [base, k] : left.terms) {

@@ -91,8 +91,10 @@ constexpr RuleText kRules[] = {
     {"(XOR x true) -> (NEG x)", Bool},
     {"(AND x (NEG x)) -> false", Bool},
     // choices
-    {"(WHERE c x y) -> y", Any, [](const Pattern& p, const Captures& m) { return at(p, m, 'c')->arg == 0; }},
-    {"(WHERE c x y) -> x", Any, [](const Pattern& p, const Captures& m) { return at(p, m, 'c')->arg != 0; }},
+    {"(WHERE c x y) -> y", Any,
+     [](const Pattern& p, const Captures& m) { return at(p, m, 'c')->arg == 0; }},
+    {"(WHERE c x y) -> x", Any,
+     [](const Pattern& p, const Captures& m) { return at(p, m, 'c')->arg != 0; }},
     {"(WHERE g x x) -> x", Any},
     {"(WHERE (NEG g) x y) -> (WHERE g y x)", Any},
     {"(WHERE g (WHERE g x y) z) -> (WHERE g x z)", Any},
@@ -101,9 +103,12 @@ constexpr RuleText kRules[] = {
     {"(WHERE g false true) -> (NEG g)", Bool},
     {"(WHERE g x false) -> (AND g x)", Bool},
     // comparisons; the operands' type is that of the captured nodes
-    {"(CMPEQ g false) -> (NEG g)", Bool, [](const Pattern& p, const Captures& m) { return at(p, m, 'g')->dtype.is_bool(); }},
-    {"(CMPEQ g true) -> g", Bool, [](const Pattern& p, const Captures& m) { return at(p, m, 'g')->dtype.is_bool(); }},
-    {"(CMPEQ x x) -> true", Bool, [](const Pattern& p, const Captures& m) { return !at(p, m, 'x')->dtype.is_float(); }},
+    {"(CMPEQ g false) -> (NEG g)", Bool,
+     [](const Pattern& p, const Captures& m) { return at(p, m, 'g')->dtype.is_bool(); }},
+    {"(CMPEQ g true) -> g", Bool,
+     [](const Pattern& p, const Captures& m) { return at(p, m, 'g')->dtype.is_bool(); }},
+    {"(CMPEQ x x) -> true", Bool,
+     [](const Pattern& p, const Captures& m) { return !at(p, m, 'x')->dtype.is_float(); }},
     {"(CMPLT x x) -> false", Bool},
 };
 

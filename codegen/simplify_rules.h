@@ -7,7 +7,15 @@
 namespace quern {
 
 // Which result types a rule holds for.
-enum class RuleTypes : uint8_t { Int = 1, Float = 2, Bool = 4, Index = 8, IntIndex = 9, NoFloat = 13, Any = 15 };
+enum class RuleTypes : uint8_t {
+  Int = 1,
+  Float = 2,
+  Bool = 4,
+  Index = 8,
+  IntIndex = 9,
+  NoFloat = 13,
+  Any = 15
+};
 
 struct Rule {
   Pattern pattern;

@@ -11,7 +11,8 @@ using Lanes = std::span<const int64_t>;
 
 class Splitter {
  public:
-  Splitter(Simplifier& s, const Target& target, size_t ids) : s_(s), target_(target), values_(ids) {}
+  Splitter(Simplifier& s, const Target& target, size_t ids)
+      : s_(s), target_(target), values_(ids) {}
 
   UOp visit(UOp u) {
     Value& value = values_[u->id];
@@ -34,7 +35,8 @@ class Splitter {
  private:
   struct Value {
     int width = 1;
-    std::vector<UOp> pieces;  // of `width` lanes, the last one may be shorter; none if it moves lanes
+    std::vector<UOp>
+        pieces;  // of `width` lanes, the last one may be shorter; none if it moves lanes
   };
 
   static std::vector<int64_t> iota(int start, int n) {
@@ -64,15 +66,15 @@ class Splitter {
     }
     return std::clamp(lanes, 1, std::max(1, u->lanes()));
   }
-  int source_width(UOp x) const {
-    return moves_lanes(x) ? INT16_MAX : values_[x->id].width;
-  }
+  int source_width(UOp x) const { return moves_lanes(x) ? INT16_MAX : values_[x->id].width; }
 
   UOp rebuild(UOp u, DType dtype, Lanes lanes) {
     std::vector<UOp> src;
     src.reserve(u->nsrc);
     for (UOp x : u->src())
-      src.push_back(x->lanes() == 1 ? scalar(x) : pick(x, lanes.first(std::min(lanes.size(), static_cast<size_t>(x->lanes())))));
+      src.push_back(x->lanes() == 1 ? scalar(x)
+                                    : pick(x, lanes.first(std::min(
+                                                  lanes.size(), static_cast<size_t>(x->lanes())))));
     return s_.make(u->op, dtype, src, u->arg, u->args);
   }
 
@@ -97,32 +99,37 @@ class Splitter {
     switch (x->op) {
       case Op::CONST: return s_.graph().constant(type, x->arg);
       case Op::VCONST: {
-        for (size_t i = 0; i < lanes.size(); ++i) mapped[i] = x->args[static_cast<size_t>(lanes[i])];
+        for (size_t i = 0; i < lanes.size(); ++i)
+          mapped[i] = x->args[static_cast<size_t>(lanes[i])];
         bool same = std::ranges::all_of(mapped, [&](int64_t v) { return v == mapped[0]; });
         return same ? s_.graph().constant(type, mapped[0])
                     : s_.graph().make(Op::VCONST, type, {}, 0, mapped);
       }
       case Op::GEP:
-        for (size_t i = 0; i < lanes.size(); ++i) mapped[i] = x->args[static_cast<size_t>(lanes[i])];
+        for (size_t i = 0; i < lanes.size(); ++i)
+          mapped[i] = x->args[static_cast<size_t>(lanes[i])];
         return pick(x->src(0), mapped);
       default: break;
     }
     if (x->nsrc == 1 && x->src(0)->lanes() == 1) return s_.broadcast(scalar(x->src(0)), type.lanes);
     std::vector<int> start(x->nsrc + 1, 0);
     for (size_t i = 0; i < x->nsrc; ++i) start[i + 1] = start[i] + x->src(i)->lanes();
-    return join(lanes, [&](int64_t lane) {
-      auto part = std::ranges::upper_bound(start, lane) - start.begin() - 1;
-      return std::pair(part, lane - start[static_cast<size_t>(part)]);
-    }, [&](int64_t part, Lanes inner) { return pick(x->src(static_cast<size_t>(part)), inner); });
+    return join(
+        lanes,
+        [&](int64_t lane) {
+          auto part = std::ranges::upper_bound(start, lane) - start.begin() - 1;
+          return std::pair(part, lane - start[static_cast<size_t>(part)]);
+        },
+        [&](int64_t part, Lanes inner) { return pick(x->src(static_cast<size_t>(part)), inner); });
   }
 
   UOp pick_pieces(UOp x, Lanes lanes) {
     const Value& value = values_[x->id];
-    return join(lanes, [&](int64_t lane) {
-      return std::pair(lane / value.width, lane % value.width);
-    }, [&](int64_t part, Lanes inner) {
-      return s_.gep(value.pieces[static_cast<size_t>(part)], inner);
-    });
+    return join(
+        lanes, [&](int64_t lane) { return std::pair(lane / value.width, lane % value.width); },
+        [&](int64_t part, Lanes inner) {
+          return s_.gep(value.pieces[static_cast<size_t>(part)], inner);
+        });
   }
 
   // Cuts the list into runs that lie in one part each (`locate` says in which, and where), takes each

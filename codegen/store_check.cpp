@@ -51,14 +51,17 @@ bool enumerated_distinct(const ShapeTracker& tracker, std::span<const int64_t> v
 }  // namespace
 
 void check_distinct(const ShapeTracker& tracker, std::span<const VarBounds> vars) {
-  bool nests = std::ranges::all_of(tracker.views(), [&](const View& v) { return strides_nest(v, vars); });
+  bool nests =
+      std::ranges::all_of(tracker.views(), [&](const View& v) { return strides_nest(v, vars); });
   if (nests) return;
   if (tracker.size().bounds(vars).max > kMaxEnumerated)
-    raise<AstError>("STORE: cannot tell that no two positions of {} are one element", tracker.to_string());
+    raise<AstError>("STORE: cannot tell that no two positions of {} are one element",
+                    tracker.to_string());
   std::vector<int64_t> greatest;
   for (const VarBounds& v : vars) greatest.push_back(v.max);
   if (!enumerated_distinct(tracker, greatest))
-    raise<AstError>("STORE: two positions of {} are one element; each may be written once", tracker.to_string());
+    raise<AstError>("STORE: two positions of {} are one element; each may be written once",
+                    tracker.to_string());
 }
 
 }  // namespace quern

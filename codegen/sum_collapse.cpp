@@ -94,7 +94,8 @@ UOp collapse_reduce(Simplifier& s, Op op, UOp value, UOp range) {
     UOp one = t.is_float() ? s.graph().constant_float(t, 1) : s.graph().constant(t, 1);
     return count_where(s, value->src(0), range, one, s.graph().constant(t, 0));
   }
-  if (value->op == Op::WHERE && !depends_on(value->src(1), range) && !depends_on(value->src(2), range))
+  if (value->op == Op::WHERE && !depends_on(value->src(1), range) &&
+      !depends_on(value->src(2), range))
     return count_where(s, value->src(0), range, value->src(1), value->src(2));
   return nullptr;
 }

@@ -1,8 +1,8 @@
 #include "codegen/target.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace quern {
 
@@ -16,8 +16,10 @@ int Target::memory_lanes(DType dtype) const {
 
 std::string Target::describe() const {
   return fmt::format(
-      "{} arch={} features={} language={} vector={} memory={} aligned={} masked={} local={} shared={} "
-      "shared_max={} global_max={},{},{} local_max={},{},{} group_max={} registers={} fma={} contract={} "
+      "{} arch={} features={} language={} vector={} memory={} aligned={} masked={} local={} "
+      "shared={} "
+      "shared_max={} global_max={},{},{} local_max={},{},{} group_max={} registers={} fma={} "
+      "contract={} "
       "f16cast={} f64={}",
       name, arch, features, static_cast<int>(language), vector_bytes, memory_bytes, aligned_vectors,
       masked_memory, has_local, has_shared, shared_max, global_max[0], global_max[1], global_max[2],

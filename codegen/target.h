@@ -24,16 +24,16 @@ struct Target {
   bool aligned_vectors = false;  // vector accesses must be aligned to their size (CUDA, OpenCL)
   bool masked_memory = true;     // a vector access can be gated lane by lane
 
-  bool has_local = false;   // work items within a group, and local ids
-  bool has_shared = false;  // local memory with barriers
-  int64_t shared_max = 0;   // bytes of local memory a group may use
+  bool has_local = false;             // work items within a group, and local ids
+  bool has_shared = false;            // local memory with barriers
+  int64_t shared_max = 0;             // bytes of local memory a group may use
   int64_t global_max[3] = {0, 0, 0};  // launch limits in each dimension; 0: none
   int64_t local_max[3] = {0, 0, 0};
   int64_t group_max = 0;  // work items in a group
   int vector_registers = 32;
 
-  bool has_fma = true;         // MULACC of floats is one instruction
-  bool contract = true;        // reduces of products may use it (one rounding fewer)
+  bool has_fma = true;              // MULACC of floats is one instruction
+  bool contract = true;             // reduces of products may use it (one rounding fewer)
   bool native_float16_cast = true;  // conversion to and from half is an instruction
   bool native_float64 = true;
 

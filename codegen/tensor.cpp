@@ -29,11 +29,16 @@ DType Tensor::dtype() const { return kernel_->ast_.dtype(node_); }
 
 Tensor Tensor::reshape(const Shape& shape) const {
   auto vars = kernel_->ast_.var_bounds();
-  return {*kernel_, kernel_->move(node_, "reshape", [&](const ShapeTracker& t) { return t.reshape(shape, vars); })};
+  return {*kernel_, kernel_->move(node_, "reshape",
+                                  [&](const ShapeTracker& t) { return t.reshape(shape, vars); })};
 }
 
-Tensor Tensor::permute(std::span<const size_t> axes) const { return {*kernel_, kernel_->permute(node_, axes)}; }
-Tensor Tensor::expand(const Shape& shape) const { return {*kernel_, kernel_->broadcast(node_, shape)}; }
+Tensor Tensor::permute(std::span<const size_t> axes) const {
+  return {*kernel_, kernel_->permute(node_, axes)};
+}
+Tensor Tensor::expand(const Shape& shape) const {
+  return {*kernel_, kernel_->broadcast(node_, shape)};
+}
 
 Tensor Tensor::pad(std::span<const PadDim> pads) const {
   auto vars = kernel_->ast_.var_bounds();
@@ -42,18 +47,21 @@ Tensor Tensor::pad(std::span<const PadDim> pads) const {
   if (is_leaf(kernel_->ast_.node(node_))) return {*kernel_, moved};
   // A computed value need not be 0 where its sources are.
   NodeId zero = kernel_->number(0, dtype(), kernel_->ast_.shape(moved));
-  NodeId inside = kernel_->ast_.constant(Scalar::Bool, 1, padded(ShapeTracker({View::make(shape(), Shape(shape().size(), 0), 0)})));
+  NodeId inside = kernel_->ast_.constant(
+      Scalar::Bool, 1, padded(ShapeTracker({View::make(shape(), Shape(shape().size(), 0), 0)})));
   return {*kernel_, kernel_->ast_.alu(Op::WHERE, std::array{inside, moved, zero})};
 }
 
 Tensor Tensor::shrink(std::span<const MaskDim> parts) const {
   auto vars = kernel_->ast_.var_bounds();
-  return {*kernel_, kernel_->move(node_, "shrink", [&](const ShapeTracker& t) { return t.shrink(parts, vars); })};
+  return {*kernel_, kernel_->move(node_, "shrink",
+                                  [&](const ShapeTracker& t) { return t.shrink(parts, vars); })};
 }
 
 Tensor Tensor::stride(std::span<const int64_t> steps) const {
   auto vars = kernel_->ast_.var_bounds();
-  return {*kernel_, kernel_->move(node_, "stride", [&](const ShapeTracker& t) { return t.stride(steps, vars); })};
+  return {*kernel_, kernel_->move(node_, "stride",
+                                  [&](const ShapeTracker& t) { return t.stride(steps, vars); })};
 }
 
 Tensor Tensor::sum(std::initializer_list<int64_t> axes) const {
@@ -61,21 +69,36 @@ Tensor Tensor::sum(std::initializer_list<int64_t> axes) const {
 }
 
 Tensor Tensor::max(std::initializer_list<int64_t> axes) const {
-  return {*kernel_, kernel_->ast_.reduce(Op::MAX_REDUCE, node_, std::span(axes.begin(), axes.size()))};
+  return {*kernel_,
+          kernel_->ast_.reduce(Op::MAX_REDUCE, node_, std::span(axes.begin(), axes.size()))};
 }
 
-Tensor Tensor::cast(DType dtype) const { return {*kernel_, kernel_->ast_.cast(Op::CAST, node_, dtype)}; }
-Tensor Tensor::bitcast(DType dtype) const { return {*kernel_, kernel_->ast_.cast(Op::BITCAST, node_, dtype)}; }
+Tensor Tensor::cast(DType dtype) const {
+  return {*kernel_, kernel_->ast_.cast(Op::CAST, node_, dtype)};
+}
+Tensor Tensor::bitcast(DType dtype) const {
+  return {*kernel_, kernel_->ast_.cast(Op::BITCAST, node_, dtype)};
+}
 
-#define QUERN_X(function, op)                                                                          \
-  Tensor function(Tensor a, Tensor b) { return a.kernel().apply(Op::op, std::array<Operand, 2>{a, b}); } \
-  Tensor function(Tensor a, double b) { return a.kernel().apply(Op::op, std::array<Operand, 2>{a, b}); } \
-  Tensor function(double a, Tensor b) { return b.kernel().apply(Op::op, std::array<Operand, 2>{a, b}); }
+#define QUERN_X(function, op)                                      \
+  Tensor function(Tensor a, Tensor b) {                            \
+    return a.kernel().apply(Op::op, std::array<Operand, 2>{a, b}); \
+  }                                                                \
+  Tensor function(Tensor a, double b) {                            \
+    return a.kernel().apply(Op::op, std::array<Operand, 2>{a, b}); \
+  }                                                                \
+  Tensor function(double a, Tensor b) {                            \
+    return b.kernel().apply(Op::op, std::array<Operand, 2>{a, b}); \
+  }
 QUERN_TENSOR_BINARY(QUERN_X)
 #undef QUERN_X
 
-Tensor where(Tensor c, Operand a, Operand b) { return c.kernel().apply(Op::WHERE, std::array<Operand, 3>{c, a, b}); }
-Tensor mulacc(Tensor a, Operand b, Operand c) { return a.kernel().apply(Op::MULACC, std::array<Operand, 3>{a, b, c}); }
+Tensor where(Tensor c, Operand a, Operand b) {
+  return c.kernel().apply(Op::WHERE, std::array<Operand, 3>{c, a, b});
+}
+Tensor mulacc(Tensor a, Operand b, Operand c) {
+  return a.kernel().apply(Op::MULACC, std::array<Operand, 3>{a, b, c});
+}
 Tensor operator-(Tensor a) { return a.kernel().apply(Op::NEG, std::array<Operand, 1>{a}); }
 Tensor exp2(Tensor a) { return a.kernel().apply(Op::EXP2, std::array<Operand, 1>{a}); }
 Tensor log2(Tensor a) { return a.kernel().apply(Op::LOG2, std::array<Operand, 1>{a}); }
@@ -109,7 +132,8 @@ Tensor KernelBuilder::value(const SInt& variable, DType dtype, const Shape& shap
 void KernelBuilder::output(Tensor value) { outputs_.push_back({value.node(), AstNode::kNone}); }
 
 void KernelBuilder::assign(Tensor target, Tensor value) {
-  if (ast_.node(target.node()).op != Op::LOAD) raise<AstError>("assign: the target is no input of the kernel");
+  if (ast_.node(target.node()).op != Op::LOAD)
+    raise<AstError>("assign: the target is no input of the kernel");
   outputs_.push_back({broadcast(value.node(), target.shape()), target.node()});
 }
 
@@ -120,25 +144,30 @@ Tensor KernelBuilder::apply(Op op, std::span<const Operand> operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const Tensor* t = std::get_if<Tensor>(&operands[i]);
     if (!t) continue;
-    if (&t->kernel() != this) raise<AstError>("{}: the operands belong to different kernels", quern::name(op));
+    if (&t->kernel() != this)
+      raise<AstError>("{}: the operands belong to different kernels", quern::name(op));
     if (op != Op::WHERE || i > 0) dtype = t->dtype();
     if (shape.empty()) shape = t->shape();
     if (shape.size() != t->shape().size())
-      raise<AstError>("{}: the operands have {} and {} axes; they must agree", quern::name(op), shape.size(), t->shape().size());
+      raise<AstError>("{}: the operands have {} and {} axes; they must agree", quern::name(op),
+                      shape.size(), t->shape().size());
     for (size_t axis = 0; axis < shape.size(); ++axis)
       if (shape[axis] == SInt(1)) shape[axis] = t->shape()[axis];
   }
-  if (dtype.scalar == Scalar::Void) raise<AstError>("WHERE: one of the two values must be a Tensor, for its type");
+  if (dtype.scalar == Scalar::Void)
+    raise<AstError>("WHERE: one of the two values must be a Tensor, for its type");
   std::vector<NodeId> src;
   for (const Operand& operand : operands) {
     const Tensor* t = std::get_if<Tensor>(&operand);
-    src.push_back(t ? broadcast(t->node(), shape) : number(std::get<double>(operand), dtype, shape));
+    src.push_back(t ? broadcast(t->node(), shape)
+                    : number(std::get<double>(operand), dtype, shape));
   }
   return wrap(ast_.alu(op, src));
 }
 
 NodeId KernelBuilder::number(double value, DType dtype, const Shape& shape) {
-  bool fits = std::fabs(value) < 0x1p63 && static_cast<double>(static_cast<int64_t>(value)) == value;
+  bool fits =
+      std::fabs(value) < 0x1p63 && static_cast<double>(static_cast<int64_t>(value)) == value;
   if (!dtype.is_float() && !fits) raise<AstError>("{} is no value of {}", value, to_string(dtype));
   int64_t bits = dtype.is_float() ? float_bits(value) : static_cast<int64_t>(value);
   return ast_.constant(dtype, bits, ShapeTracker({View::make(shape, Shape(shape.size(), 0), 0)}));
@@ -170,7 +199,9 @@ NodeId KernelBuilder::move(NodeId root, const char* what, const Move& move) {
     if (!needed[id]) continue;
     AstNode n = ast_.node(id);
     if (n.is_reduce() || n.op == Op::EXPAND)
-      raise<AstError>("{} of a value that depends on a {}; only permute and expand are possible there", what, quern::name(n.op));
+      raise<AstError>(
+          "{} of a value that depends on a {}; only permute and expand are possible there", what,
+          quern::name(n.op));
     renamed[id] = is_leaf(n) ? leaf(n, move(ast_.tracker(id))) : rebuild(n, renamed);
   }
   return renamed[root];
@@ -245,7 +276,8 @@ Ast KernelBuilder::build() {
     }
   }
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    stores.push_back(ast_.store(i, ast_.buffers()[i].dtype, std::move(stored[i]), renamed[outputs_[i].value]));
+    stores.push_back(
+        ast_.store(i, ast_.buffers()[i].dtype, std::move(stored[i]), renamed[outputs_[i].value]));
   outputs_.clear();
   return ast_.finish(stores);
 }

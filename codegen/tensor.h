@@ -34,16 +34,24 @@ class Tensor {
   // computed from; where a reduce stands in between, only permute and expand are possible.
   Tensor reshape(const Shape& shape) const;
   Tensor permute(std::span<const size_t> axes) const;
-  Tensor permute(std::initializer_list<size_t> axes) const { return permute(std::span(axes.begin(), axes.size())); }
+  Tensor permute(std::initializer_list<size_t> axes) const {
+    return permute(std::span(axes.begin(), axes.size()));
+  }
   Tensor expand(const Shape& shape) const;
   // The added positions hold 0.
   Tensor pad(std::span<const PadDim> pads) const;
-  Tensor pad(std::initializer_list<PadDim> pads) const { return pad(std::span(pads.begin(), pads.size())); }
+  Tensor pad(std::initializer_list<PadDim> pads) const {
+    return pad(std::span(pads.begin(), pads.size()));
+  }
   Tensor shrink(std::span<const MaskDim> parts) const;
-  Tensor shrink(std::initializer_list<MaskDim> parts) const { return shrink(std::span(parts.begin(), parts.size())); }
+  Tensor shrink(std::initializer_list<MaskDim> parts) const {
+    return shrink(std::span(parts.begin(), parts.size()));
+  }
   // Every |step|-th position of each axis, backwards if step is negative.
   Tensor stride(std::span<const int64_t> steps) const;
-  Tensor stride(std::initializer_list<int64_t> steps) const { return stride(std::span(steps.begin(), steps.size())); }
+  Tensor stride(std::initializer_list<int64_t> steps) const {
+    return stride(std::span(steps.begin(), steps.size()));
+  }
 
   // Reduced axes stay, with size 1. A sum of half or bfloat16 accumulates in float32.
   Tensor sum(std::initializer_list<int64_t> axes) const;
@@ -69,12 +77,13 @@ class Tensor {
 using Operand = std::variant<Tensor, double>;
 
 // What the ops mean: op.h.
-#define QUERN_TENSOR_BINARY(X)                                                         \
-  X(operator+, ADD) X(operator-, SUB) X(operator*, MUL) X(operator/, DIV) X(operator%, MOD) \
-  X(operator^, XOR) X(maximum, MAX) X(less, CMPLT) X(equal, CMPEQ)
-#define QUERN_X(function, op)           \
-  Tensor function(Tensor a, Tensor b);  \
-  Tensor function(Tensor a, double b);  \
+#define QUERN_TENSOR_BINARY(X)                                                              \
+  X(operator+, ADD)                                                                         \
+  X(operator-, SUB) X(operator*, MUL) X(operator/, DIV) X(operator%, MOD) X(operator^, XOR) \
+      X(maximum, MAX) X(less, CMPLT) X(equal, CMPEQ)
+#define QUERN_X(function, op)          \
+  Tensor function(Tensor a, Tensor b); \
+  Tensor function(Tensor a, double b); \
   Tensor function(double a, Tensor b);
 QUERN_TENSOR_BINARY(QUERN_X)
 #undef QUERN_X

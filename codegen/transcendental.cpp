@@ -39,20 +39,19 @@ Expr polynomial(Expr x, std::initializer_list<double> coefficients) {
 // (2^f - 1) / f for f in [-1/2, 1/2], with relative errors of the sum with 1 below 2^-28 and 2^-57.
 Expr exp2_series(Expr f, bool wide) {
   if (!wide)
-    return polynomial(f, {0x1.62e430p-1, 0x1.ebfbdcp-3, 0x1.c6aee8p-5, 0x1.3b2d4cp-7, 0x1.5f3e52p-10,
-                          0x1.41fbb2p-13});
-  return polynomial(
-      f, {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5a4p-3, 0x1.c6b08d7049fe8p-5, 0x1.3b2ab6fba0119p-7,
-          0x1.5d87fe78cd6e2p-10, 0x1.4309130ed8f26p-13, 0x1.ffcbfba97cb3ep-17,
-          0x1.62bfc79cf2c3ep-20, 0x1.b5267ce6dc264p-24, 0x1.e61b502d256edp-28,
-          0x1.e79bae7e75841p-32});
+    return polynomial(f, {0x1.62e430p-1, 0x1.ebfbdcp-3, 0x1.c6aee8p-5, 0x1.3b2d4cp-7,
+                          0x1.5f3e52p-10, 0x1.41fbb2p-13});
+  return polynomial(f, {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c5a4p-3, 0x1.c6b08d7049fe8p-5,
+                        0x1.3b2ab6fba0119p-7, 0x1.5d87fe78cd6e2p-10, 0x1.4309130ed8f26p-13,
+                        0x1.ffcbfba97cb3ep-17, 0x1.62bfc79cf2c3ep-20, 0x1.b5267ce6dc264p-24,
+                        0x1.e61b502d256edp-28, 0x1.e79bae7e75841p-32});
 }
 
 // log2(1 + f) in float32.
 Expr log2_narrow(Expr f) {
-  Expr q = polynomial(f, {0x1.c551dap-2, -0x1.715470p-1, 0x1.ec7096p-2, -0x1.715a76p-2,
-                          0x1.277e38p-2, -0x1.eabc88p-3, 0x1.a3059ep-3, -0x1.874bdcp-3,
-                          0x1.7d4982p-3, -0x1.c25b30p-4});
+  Expr q =
+      polynomial(f, {0x1.c551dap-2, -0x1.715470p-1, 0x1.ec7096p-2, -0x1.715a76p-2, 0x1.277e38p-2,
+                     -0x1.eabc88p-3, 0x1.a3059ep-3, -0x1.874bdcp-3, 0x1.7d4982p-3, -0x1.c25b30p-4});
   return f * q + f;
 }
 
@@ -104,7 +103,8 @@ Expr expand_log2(Expr x) {
   Expr exponent = above_root >> t.mantissa;
   Expr m = (bits - (exponent << t.mantissa)).bitcast(t.real);
   Expr f = m - 1.0;
-  Expr e = t.wide ? (exponent + 0x4338000000000000).bitcast(t.real) - 0x1.8p52 : exponent.cast(t.real);
+  Expr e =
+      t.wide ? (exponent + 0x4338000000000000).bitcast(t.real) - 0x1.8p52 : exponent.cast(t.real);
   e = e + where(subnormal, x.constant(-64), x.constant(0));
   Expr log = t.wide ? log2_wide(e, f) : e + log2_narrow(f);
   Expr undefined = x.constant(std::numeric_limits<double>::quiet_NaN());
@@ -117,7 +117,10 @@ UOp decompose_transcendentals(Graph& graph, UOp sink, const Target&) {
   return rewrite(sink, [&](UOp u, std::span<const UOp> src) {
     if (!is_transcendental(u)) return with_src(graph, u, src);
     Expr x(graph, src[0]);
-    return (u->op == Op::EXP2 ? expand_exp2(x) : u->op == Op::LOG2 ? expand_log2(x) : expand_sin(x)).uop();
+    return (u->op == Op::EXP2   ? expand_exp2(x)
+            : u->op == Op::LOG2 ? expand_log2(x)
+                                : expand_sin(x))
+        .uop();
   });
 }
 

@@ -48,8 +48,8 @@ Reduced reduce_narrow(Expr magnitude, Expr small) {
   Expr m = where(small, 0.0, shifted).cast(Scalar::UInt64);
   Expr upper = m >> 32, lower = m & kWord;
   Expr third = narrow_word(index, 2);
-  Expr product = ((lower * narrow_word(index, 0)) << 32) + m * narrow_word(index, 1) + upper * third +
-                 (lower * third >> 32) + (upper * narrow_word(index, 3) >> 32);
+  Expr product = ((lower * narrow_word(index, 0)) << 32) + m * narrow_word(index, 1) +
+                 upper * third + (lower * third >> 32) + (upper * narrow_word(index, 3) >> 32);
   Expr quadrant = (product + (uint64_t{1} << 61)) >> 62;
   // The fraction times 2^64, as a float of 12 bits and one that holds the rest, times pi/2 as a sum.
   Expr fraction = (product << 2).bitcast(Scalar::Int64);
@@ -105,8 +105,10 @@ std::pair<Expr, Expr> wide_product(Expr m, Expr exponent) {
   for (int i = 0; i < 3; ++i) {
     for (int j = -1; j < 4; ++j) {
       Expr product = limbs[i] * words[static_cast<size_t>(3 + i - j)];
-      if (j >= 0) columns[static_cast<size_t>(j)] = columns[static_cast<size_t>(j)] + (product & kWord);
-      if (j < 3) columns[static_cast<size_t>(j + 1)] = columns[static_cast<size_t>(j + 1)] + (product >> 32);
+      if (j >= 0)
+        columns[static_cast<size_t>(j)] = columns[static_cast<size_t>(j)] + (product & kWord);
+      if (j < 3)
+        columns[static_cast<size_t>(j + 1)] = columns[static_cast<size_t>(j + 1)] + (product >> 32);
     }
   }
   Expr second = columns[1] + (columns[0] >> 32);
@@ -130,7 +132,8 @@ Reduced reduce_wide(Expr magnitude, Expr small) {
   Expr negative = -(top >> 63);
   Expr high_bits = top ^ negative, low_bits = (lower << 2) ^ negative;
   // The same times 2^-64 as a sum of two doubles.
-  auto [sum, error] = fast_two_sum(to_double(high_bits >> 32, 1107), to_double(high_bits & kWord, 1075));
+  auto [sum, error] =
+      fast_two_sum(to_double(high_bits >> 32, 1107), to_double(high_bits & kWord, 1075));
   auto [a, b] = fast_two_sum(sum, error + to_double(low_bits >> 12, 1023));
   // Times pi/2.
   Expr head = (a.bitcast(Scalar::UInt64) & ~uint64_t{0x7ffffff}).bitcast(Scalar::Float64);

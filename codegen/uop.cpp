@@ -18,9 +18,9 @@ uint64_t mix(uint64_t h, uint64_t v) {
 
 uint64_t hash(Op op, DType dtype, std::span<const UOp> src, int64_t arg,
               std::span<const int64_t> args) {
-  uint64_t h = mix(static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 |
-                       dtype.lanes,
-                   static_cast<uint64_t>(arg));
+  uint64_t h =
+      mix(static_cast<uint64_t>(op) << 32 | static_cast<uint64_t>(dtype.scalar) << 16 | dtype.lanes,
+          static_cast<uint64_t>(arg));
   for (UOp s : src) h = mix(h, s->id);
   for (int64_t a : args) h = mix(h, static_cast<uint64_t>(a));
   return h;
@@ -51,7 +51,8 @@ void check_alu(Op op, DType t, std::span<const UOp> src) {
 
 void check(Op op, DType t, std::span<const UOp> src, std::span<const int64_t> args) {
   int arity = info(op).arity;
-  if (arity >= 0 && src.size() != static_cast<size_t>(arity)) reject(op, t, src, "another number of sources");
+  if (arity >= 0 && src.size() != static_cast<size_t>(arity))
+    reject(op, t, src, "another number of sources");
   for (UOp s : src)
     if (!s) throw std::logic_error(std::string(name(op)) + ": null source");
   if (is_alu(op)) return check_alu(op, t, src);
@@ -60,9 +61,11 @@ void check(Op op, DType t, std::span<const UOp> src, std::span<const int64_t> ar
       if (args.size() != t.lanes) reject(op, t, src, "a value for each lane");
       break;
     case Op::GEP:
-      if (args.size() != t.lanes || src[0]->dtype.element() != t.element()) reject(op, t, src, "a lane number for each lane");
+      if (args.size() != t.lanes || src[0]->dtype.element() != t.element())
+        reject(op, t, src, "a lane number for each lane");
       for (int64_t lane : args)
-        if (lane < 0 || lane >= src[0]->lanes()) reject(op, t, src, "lane numbers within the source");
+        if (lane < 0 || lane >= src[0]->lanes())
+          reject(op, t, src, "lane numbers within the source");
       break;
     case Op::VECTORIZE: {
       int lanes = 0;
@@ -76,10 +79,12 @@ void check(Op op, DType t, std::span<const UOp> src, std::span<const int64_t> ar
     }
     case Op::LOAD:
       if (src.size() < 2 || src[1]->lanes() != 1) reject(op, t, src, "a buffer and a scalar index");
-      if (src.size() >= 4 && src[3]->dtype != t) reject(op, t, src, "an alternative of the loaded type");
+      if (src.size() >= 4 && src[3]->dtype != t)
+        reject(op, t, src, "an alternative of the loaded type");
       break;
     case Op::STORE:
-      if (src.size() < 3 || src[1]->lanes() != 1) reject(op, t, src, "a buffer, a scalar index and a value");
+      if (src.size() < 3 || src[1]->lanes() != 1)
+        reject(op, t, src, "a buffer, a scalar index and a value");
       break;
     case Op::REDUCE:
       for (size_t i = 0; i < src.size(); ++i)

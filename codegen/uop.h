@@ -49,10 +49,10 @@ enum class SpecialKind : uint8_t { Group, Local, Task };
 struct Node {
   Op op;
   DType dtype;
-  uint32_t id;      // creation order: sources have smaller ids than their users
+  uint32_t id;  // creation order: sources have smaller ids than their users
   uint32_t nsrc;
-  int64_t vmin;     // bounds of every lane of an integer, bool or Index value that is not poisoned
-  int64_t vmax;     // by wrapping; for other types the whole int64 range
+  int64_t vmin;  // bounds of every lane of an integer, bool or Index value that is not poisoned
+  int64_t vmax;  // by wrapping; for other types the whole int64 range
   int64_t arg;
   std::span<const int64_t> args;
 

@@ -1,10 +1,10 @@
 #include "codegen/uop_text_check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "codegen/eval.h"
 
@@ -24,18 +24,30 @@ bool is_gate(UOp u, int lanes) {
 // Ops of which only some kinds of type have a form (op.h).
 bool has_form(Op op, DType t) {
   switch (op) {
-    case Op::EXP2: case Op::LOG2: case Op::SIN: case Op::SQRT: case Op::TRUNC: return t.is_float();
-    case Op::FLOORDIV: case Op::FLOORMOD: return !t.is_float();
-    case Op::XOR: case Op::AND: case Op::OR: return !t.is_float();
-    case Op::SHL: case Op::SHR: return t.is_int();
+    case Op::EXP2:
+    case Op::LOG2:
+    case Op::SIN:
+    case Op::SQRT:
+    case Op::TRUNC: return t.is_float();
+    case Op::FLOORDIV:
+    case Op::FLOORMOD: return !t.is_float();
+    case Op::XOR:
+    case Op::AND:
+    case Op::OR: return !t.is_float();
+    case Op::SHL:
+    case Op::SHR: return t.is_int();
     default: return true;
   }
 }
 
 bool yields_void(Op op) {
   switch (op) {
-    case Op::SINK: case Op::END: case Op::IF: case Op::ENDIF: case Op::BARRIER: case Op::STORE:
-      return true;
+    case Op::SINK:
+    case Op::END:
+    case Op::IF:
+    case Op::ENDIF:
+    case Op::BARRIER:
+    case Op::STORE: return true;
     default: return false;
   }
 }
@@ -43,7 +55,9 @@ bool yields_void(Op op) {
 // Whether source i stands for an order of execution and not for a value.
 bool takes_void(Op op, size_t i) {
   switch (op) {
-    case Op::SINK: case Op::BARRIER: case Op::ENDIF: return true;
+    case Op::SINK:
+    case Op::BARRIER:
+    case Op::ENDIF: return true;
     case Op::LOAD: return i == 2 || i == 4;
     default: return false;
   }
@@ -53,7 +67,8 @@ const char* check_load(DType t, std::span<const UOp> src) {
   if (src.size() < 2 || src.size() > 5) return "(buffer, index[, gate, alternative][, BARRIER])";
   if (!is_memory(src[0])) return "a DEFINE_GLOBAL or DEFINE_LOCAL as first source";
   if (!is_scalar_int(src[1]->dtype)) return "a scalar integer as index";
-  if (src.size() >= 4 && !is_gate(src[2], t.lanes)) return "a bool gate of 1 lane or as many as loaded";
+  if (src.size() >= 4 && !is_gate(src[2], t.lanes))
+    return "a bool gate of 1 lane or as many as loaded";
   if (src.size() >= 4 && src[3]->dtype != t) return "an alternative of the loaded type";
   if (src.size() % 2 == 1 && src.back()->op != Op::BARRIER) return "a BARRIER as last source";
   return nullptr;
@@ -74,7 +89,8 @@ const char* check_define(Op op, DType t, std::span<const UOp> src, int64_t arg,
   bool counts = not_negative(arg) && std::ranges::all_of(args, not_negative);
   switch (op) {
     case Op::DEFINE_GLOBAL:
-      if (args.size() != 4 || !counts || args[1] > 1) return "buffer=, elements= and flags, none negative";
+      if (args.size() != 4 || !counts || args[1] > 1)
+        return "buffer=, elements= and flags, none negative";
       return t.lanes == 1 ? nullptr : "a scalar type";
     case Op::DEFINE_LOCAL:
       if (args.size() != 1 || !counts) return "a number and elements=, none negative";
@@ -82,13 +98,15 @@ const char* check_define(Op op, DType t, std::span<const UOp> src, int64_t arg,
     case Op::DEFINE_VAR:
       if (args.size() != 2 || arg < 0 || args[0] > args[1]) return "var=, min= and max= in order";
       if (!is_scalar_int(t)) return "a scalar integer type";
-      return wrap_to(t, args[0]) == args[0] && wrap_to(t, args[1]) == args[1] ? nullptr
-                                                                              : "bounds within the type";
+      return wrap_to(t, args[0]) == args[0] && wrap_to(t, args[1]) == args[1]
+                 ? nullptr
+                 : "bounds within the type";
     case Op::DEFINE_ACC: return src[0]->dtype == t ? nullptr : "an initial value of the same type";
     case Op::SPECIAL:
       if (args.size() != 1 || args[0] < 0 || args[0] > 2 || arg < 0 || arg > 2)
         return "kind=group, local or task, and dim=0, 1 or 2";
-      return is_scalar_int(t) && src[0]->dtype == t ? nullptr : "a scalar integer size of the same type";
+      return is_scalar_int(t) && src[0]->dtype == t ? nullptr
+                                                    : "a scalar integer size of the same type";
     case Op::LANE:
       if (args.size() != 1 || args[0] < 1) return "axis= and a positive size=";
       return is_scalar_int(t) ? nullptr : "a scalar integer type";
@@ -99,13 +117,15 @@ const char* check_define(Op op, DType t, std::span<const UOp> src, int64_t arg,
 const char* check_control(Op op, DType t, std::span<const UOp> src) {
   switch (op) {
     case Op::RANGE:
-      return is_scalar_int(t) && src[0]->dtype == t ? nullptr : "a scalar integer size of the same type";
+      return is_scalar_int(t) && src[0]->dtype == t ? nullptr
+                                                    : "a scalar integer size of the same type";
     case Op::END: return src[0]->op == Op::RANGE ? nullptr : "the RANGE that ends";
     case Op::IF: return src[0]->dtype == DType(Scalar::Bool) ? nullptr : "a scalar bool condition";
     case Op::ENDIF: return src[0]->op == Op::IF ? nullptr : "the IF that ends";
     case Op::ASSIGN:
       if (src[0]->op != Op::DEFINE_ACC) return "a DEFINE_ACC as first source";
-      return src[0]->dtype == t && src[1]->dtype == t ? nullptr : "a value of the accumulator's type";
+      return src[0]->dtype == t && src[1]->dtype == t ? nullptr
+                                                      : "a value of the accumulator's type";
     default: return nullptr;
   }
 }
@@ -120,7 +140,8 @@ const char* check_reduce(std::span<const UOp> src, int64_t arg, std::span<const 
 
 const char* check_kind(Op op, DType t, std::span<const UOp> src, int64_t arg,
                        std::span<const int64_t> args) {
-  if (is_alu(op)) return has_form(op, src.back()->dtype) ? nullptr : "a type that the op has a form for";
+  if (is_alu(op))
+    return has_form(op, src.back()->dtype) ? nullptr : "a type that the op has a form for";
   switch (info(op).cls) {
     case OpClass::Define:
       if (op == Op::VCONST && args.size() != t.lanes) return "a value for each lane";

@@ -1,12 +1,12 @@
 #include "codegen/uop_text_fields.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <system_error>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "codegen/eval.h"
 #include "codegen/uop.h"
@@ -90,9 +90,9 @@ Fields fields_of(Op op) {
                {"height", F::Optional},
                {"width", F::Optional}}};
     case Op::DEFINE_LOCAL: return {{"#", F::Number}, 1, {{"elements", F::Number}}};
-    case Op::DEFINE_VAR:
-      return {{"var", F::Number}, 2, {{"min", F::Number}, {"max", F::Number}}};
-    case Op::DEFINE_ACC: case Op::WMMA: return {{"#", F::Number}, 0, {}};
+    case Op::DEFINE_VAR: return {{"var", F::Number}, 2, {{"min", F::Number}, {"max", F::Number}}};
+    case Op::DEFINE_ACC:
+    case Op::WMMA: return {{"#", F::Number}, 0, {}};
     case Op::SPECIAL: return {{"dim", F::Number}, 1, {{"kind", F::Special}}};
     case Op::LANE: return {{"axis", F::Number}, 1, {{"size", F::Number}}};
     case Op::RANGE: return {{"#", F::Number}, 1, {{"axis", F::Number}}};
@@ -118,7 +118,9 @@ std::optional<int64_t> parse_value(Field::Kind kind, std::string_view text) {
     case Field::OpName:
       if (auto op = parse_op(text)) return static_cast<int64_t>(*op);
       return std::nullopt;
-    case Field::Number: case Field::Optional: case Field::Flag: break;
+    case Field::Number:
+    case Field::Optional:
+    case Field::Flag: break;
   }
   return parse_integer(text);
 }

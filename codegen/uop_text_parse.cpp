@@ -42,7 +42,8 @@ class Cursor {
   }
 
   bool at_end() {
-    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t' || line_[at_] == '\r')) ++at_;
+    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t' || line_[at_] == '\r'))
+      ++at_;
     return at_ == line_.size();
   }
 
@@ -104,7 +105,8 @@ class Scopes {
     if (scope_of_.contains(u)) return "the same uop stands further up";
     for (UOp s : u->src())
       if (!is_visible(s))
-        return fmt::format("the {} that it uses was computed in a scope that is closed", name(s->op));
+        return fmt::format("the {} that it uses was computed in a scope that is closed",
+                           name(s->op));
     if (u->op == Op::END || u->op == Op::ENDIF) {
       if (open_.back() != u->src(0)) return "it does not close the innermost scope";
       is_open_[scope_of_head(u->src(0))] = false;
@@ -179,7 +181,8 @@ class Parser {
     if (!(info(*op).stages & stages))
       cursor_.fail(op_, fmt::format("{} does not occur at this stage", op_));
     dtype_ = parse_dtype_if_any();
-    if (linear_ && dtype_.is_index()) cursor_.fail(op_, "the index type does not occur at this stage");
+    if (linear_ && dtype_.is_index())
+      cursor_.fail(op_, "the index type does not occur at this stage");
     src_.clear();
     arg_ = 0;
     args_.clear();
@@ -217,7 +220,8 @@ class Parser {
       cursor_.expect('%');
       std::string_view label = cursor_.word("a label");
       auto found = labels_.find(label);
-      if (found == labels_.end()) cursor_.fail(label, fmt::format("%{} does not stand above", label));
+      if (found == labels_.end())
+        cursor_.fail(label, fmt::format("%{} does not stand above", label));
       src_.push_back(found->second);
     } while (cursor_.accept(','));
     cursor_.expect(')');
@@ -227,8 +231,8 @@ class Parser {
     std::string_view text = cursor_.number("a value");
     auto lane = uop_text::parse_literal(dtype_, text);
     if (!lane)
-      cursor_.fail(text, fmt::format("'{}' is not a value of type {}", text,
-                                     to_string(dtype_.element())));
+      cursor_.fail(
+          text, fmt::format("'{}' is not a value of type {}", text, to_string(dtype_.element())));
     return *lane;
   }
 
@@ -258,7 +262,8 @@ class Parser {
       size_t i = 0;
       while (i < fields.nargs && fields.args[i].name != name) ++i;
       bool is_arg = fields.arg.name == name;
-      if (!is_arg && i == fields.nargs) cursor_.fail(fmt::format("{} has no field '{}'", op_, name));
+      if (!is_arg && i == fields.nargs)
+        cursor_.fail(fmt::format("{} has no field '{}'", op_, name));
       std::optional<int64_t>& value = is_arg ? arg : args[i];
       if (value) cursor_.fail(fmt::format("a second '{}'", name));
       value = field_value(is_arg ? fields.arg : fields.args[i], numbered);

@@ -1,10 +1,10 @@
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <iterator>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "codegen/uop_text.h"
 #include "codegen/uop_text_fields.h"

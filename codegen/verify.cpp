@@ -47,7 +47,8 @@ class Verifier {
 
   void check_source(UOp s) const {
     auto found = defined_.find(s);
-    if (found == defined_.end()) fail("uses " + std::string(name(s->op)) + " before it is defined or out of its scope");
+    if (found == defined_.end())
+      fail("uses " + std::string(name(s->op)) + " before it is defined or out of its scope");
   }
 
   void define() {
@@ -58,7 +59,8 @@ class Verifier {
   // What was computed in a scope cannot be used after it, but for an accumulator's value.
   void close() {
     UOp head = current_->src(0);
-    if (scopes_.size() == 1 || scopes_.back().head != head) fail("closes a scope that is not the innermost");
+    if (scopes_.size() == 1 || scopes_.back().head != head)
+      fail("closes a scope that is not the innermost");
     std::vector<UOp> closed = std::move(scopes_.back().defined);
     scopes_.pop_back();
     for (UOp u : closed) {
@@ -76,7 +78,8 @@ class Verifier {
     for (const Scope& scope : scopes_) {
       if (!scope.head || scope.head->op != Op::IF) continue;
       for (UOp u : reachable(scope.head->src().first(1)))
-        if (u->op == Op::LOAD || (u->op == Op::SPECIAL && u->args[0] == static_cast<int64_t>(SpecialKind::Local)))
+        if (u->op == Op::LOAD ||
+            (u->op == Op::SPECIAL && u->args[0] == static_cast<int64_t>(SpecialKind::Local)))
           fail("a barrier under a condition that may differ between work items");
     }
   }
@@ -88,8 +91,9 @@ class Verifier {
     int lanes = current_->op == Op::LOAD ? current_->lanes() : current_->src(2)->lanes();
     int64_t size = buffer->args[0];
     if (index->vmin < 0 || index->vmax > size - lanes)
-      fail("index in [" + std::to_string(index->vmin) + ", " + std::to_string(index->vmax) + "] of " +
-           std::to_string(lanes) + " lanes is not provably within " + std::to_string(size) + " elements");
+      fail("index in [" + std::to_string(index->vmin) + ", " + std::to_string(index->vmax) +
+           "] of " + std::to_string(lanes) + " lanes is not provably within " +
+           std::to_string(size) + " elements");
   }
 
   UOp current_ = nullptr;

@@ -43,7 +43,8 @@ Buffer Buffer::wrap(std::shared_ptr<Device> device, DType dtype, const void* dat
 
 Buffer Buffer::slice(int64_t begin, int64_t size) const {
   if (begin < 0 || size < 0 || begin > size_ || size > size_ - begin)
-    raise<ArgumentError>("slice of {} elements from element {} on leaves {}", size, begin, describe());
+    raise<ArgumentError>("slice of {} elements from element {} on leaves {}", size, begin,
+                         describe());
   Buffer part = *this;
   part.size_ = size;
   part.memory_.offset += static_cast<size_t>(begin) * static_cast<size_t>(dtype_.itemsize());

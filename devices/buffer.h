@@ -71,7 +71,9 @@ class Buffer {
   const std::shared_ptr<Device>& device() const { return device_; }
   DType dtype() const { return dtype_; }
   int64_t size() const { return size_; }  // in elements
-  size_t bytes() const { return static_cast<size_t>(size_) * static_cast<size_t>(dtype_.itemsize()); }
+  size_t bytes() const {
+    return static_cast<size_t>(size_) * static_cast<size_t>(dtype_.itemsize());
+  }
   bool is_read_only() const { return read_only_; }
   const MemoryRef& memory() const { return memory_; }
 

@@ -24,7 +24,9 @@ std::string describe_cpu(const Device& device) {
 const Backend kBackends[] = {
     {"cpu", [] { return make_cpu_device(); }, describe_cpu},
     {"interpreter", [] { return make_interpreter_device(); },
-     [](const Device&) { return std::string("executes uops step by step and checks each access"); }},
+     [](const Device&) {
+       return std::string("executes uops step by step and checks each access");
+     }},
 };
 
 std::string names() {
@@ -72,7 +74,8 @@ Target parse_target(std::string_view name) {
     return cpu_target(std::string(arch), std::string(features));
   }
   raise<ArgumentError>(
-      "there is no target '{}'; expected cpu, cpu:generic, cpu:ARCH, cpu:ARCH:FEATURES or interpreter",
+      "there is no target '{}'; expected cpu, cpu:generic, cpu:ARCH, cpu:ARCH:FEATURES or "
+      "interpreter",
       name);
 }
 

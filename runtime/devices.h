@@ -12,7 +12,7 @@ namespace quern {
 
 // What is known of a backend's device without running anything on it.
 struct DeviceInfo {
-  std::string name;         // opens it: open_device(name)
+  std::string name;  // opens it: open_device(name)
   bool available = false;
   std::string description;  // if available: what it is
   std::string reason;       // if not: exactly why

@@ -1,16 +1,15 @@
 #include "runtime/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "codegen/error.h"
 
@@ -89,8 +88,7 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
-void write_file(const std::string& path,
-                std::initializer_list<std::span<const std::byte>> parts) {
+void write_file(const std::string& path, std::initializer_list<std::span<const std::byte>> parts) {
   TemporaryFile file(path);
   for (std::span<const std::byte> part : parts) file.write(part);
   file.rename();

@@ -17,8 +17,7 @@ using Table = std::array<uint64_t, kValues>;
 
 int64_t lane_of(DType dtype, InputKind kind, int64_t h) {
   bool positive = kind == InputKind::Positive;
-  if (dtype.is_float())
-    return float_bits(static_cast<double>(positive ? h % 16 + 1 : h - 16) / 8);
+  if (dtype.is_float()) return float_bits(static_cast<double>(positive ? h % 16 + 1 : h - 16) / 8);
   if (dtype.is_bool()) return h & 1;
   return dtype.is_signed() && !positive ? h % 16 - 8 : h % 16;
 }

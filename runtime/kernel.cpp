@@ -26,7 +26,8 @@ Kernel load(const Program& program, std::span<const std::byte> binary,
   return kernel;
 }
 
-Kernel compile(const Ast& ast, const std::shared_ptr<Device>& device, const CompileOptions& options) {
+Kernel compile(const Ast& ast, const std::shared_ptr<Device>& device,
+               const CompileOptions& options) {
   using Clock = std::chrono::steady_clock;
   auto milliseconds = [](Clock::duration d) {
     return std::chrono::duration<double, std::milli>(d).count();

@@ -35,7 +35,8 @@ class RecordParser {
     parse_nodes(json_.field("nodes"));
     std::vector<NodeId> outputs;
     JsonValue list = json_.field("outputs");
-    for (size_t i = 0, n = list.size(); i < n; ++i) outputs.push_back(node_at(list.at(i), nodes_.size()));
+    for (size_t i = 0, n = list.size(); i < n; ++i)
+      outputs.push_back(node_at(list.at(i), nodes_.size()));
     record_.ast = in(json_, [&] { return builder_.finish(outputs); });
     if (json_.has("input")) parse_input(json_.field("input"));
     if (json_.has("expect")) parse_expect(json_.field("expect"));
@@ -93,9 +94,10 @@ class RecordParser {
       case Op::STORE:
         return builder_.store(buffer_of(node), node.field("dtype").dtype(), tracker_of(node),
                               sources(node, 1)[0]);
-      case Op::CAST: case Op::BITCAST:
-        return builder_.cast(op, sources(node, 1)[0], node.field("dtype").dtype());
-      case Op::SUM: case Op::MAX_REDUCE: {
+      case Op::CAST:
+      case Op::BITCAST: return builder_.cast(op, sources(node, 1)[0], node.field("dtype").dtype());
+      case Op::SUM:
+      case Op::MAX_REDUCE: {
         std::vector<int64_t> axes;
         JsonValue list = node.field("axis");
         for (size_t i = 0, n = list.size(); i < n; ++i) axes.push_back(list.at(i).integer());
@@ -120,7 +122,8 @@ class RecordParser {
   NodeId node_at(const JsonValue& index, size_t count) const {
     int64_t i = index.integer();
     if (i < 0 || i >= static_cast<int64_t>(count))
-      index.fail(fmt::format("{} is not the index of an earlier node; there are {} of them", i, count));
+      index.fail(
+          fmt::format("{} is not the index of an earlier node; there are {} of them", i, count));
     return nodes_[static_cast<size_t>(i)];
   }
 
@@ -137,7 +140,8 @@ class RecordParser {
     int64_t count = static_cast<int64_t>(builder_.buffers().size());
     JsonValue field = node.field("buffer");
     int64_t i = field.integer();
-    if (i < 0 || i >= count) field.fail(fmt::format("there is no buffer {}; there are {}", i, count));
+    if (i < 0 || i >= count)
+      field.fail(fmt::format("there is no buffer {}; there are {}", i, count));
     return static_cast<uint32_t>(i);
   }
 

@@ -85,8 +85,8 @@ class RecordPrinter {
     json["op"] = name(n.op);
     bool has_dtype = n.tracker != AstNode::kNone || n.op == Op::CAST || n.op == Op::BITCAST;
     if (n.op == Op::CONST)
-      json["value"] = n.var == AstNode::kNone ? lane(n.dtype, n.value)
-                                              : Json{{"var", names_[n.var]}};
+      json["value"] =
+          n.var == AstNode::kNone ? lane(n.dtype, n.value) : Json{{"var", names_[n.var]}};
     if (n.nsrc > 0) json["src"] = n.sources();
     if (n.is_reduce()) {
       json["axis"] = Json::array();

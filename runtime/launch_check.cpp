@@ -15,10 +15,12 @@ std::string wanted_text(const BufferParam& param) {
 void check_buffer(const Program& program, const Device& device, size_t i, const Buffer& buffer) {
   const BufferParam& param = program.buffers[i];
   auto where = [&] { return fmt::format("kernel {}, buffer {}", program.name, i); };
-  if (!buffer.device()) raise<ArgumentError>("{}: no buffer; expected {}", where(), wanted_text(param));
+  if (!buffer.device())
+    raise<ArgumentError>("{}: no buffer; expected {}", where(), wanted_text(param));
   if (buffer.device().get() != &device)
-    raise<ArgumentError>("{}: the buffer belongs to another device, of name {}; expected the kernel's, {}",
-                         where(), buffer.device()->name(), device.name());
+    raise<ArgumentError>(
+        "{}: the buffer belongs to another device, of name {}; expected the kernel's, {}", where(),
+        buffer.device()->name(), device.name());
   if (buffer.dtype() != param.dtype || buffer.size() < param.size)
     raise<ArgumentError>("{}: expected {} or more elements, found {}", where(), wanted_text(param),
                          buffer.describe());
@@ -36,7 +38,8 @@ struct Extent {
 Extent extent(const BufferParam& param, const Buffer& buffer) {
   const MemoryRef& ref = buffer.memory();
   uintptr_t begin = reinterpret_cast<uintptr_t>(ref.memory->host()) + ref.offset;
-  return {begin, begin + static_cast<size_t>(param.size) * static_cast<size_t>(param.dtype.itemsize())};
+  return {begin,
+          begin + static_cast<size_t>(param.size) * static_cast<size_t>(param.dtype.itemsize())};
 }
 
 bool share_memory(const BufferParam& p, const Buffer& a, const BufferParam& q, const Buffer& b) {
@@ -72,7 +75,8 @@ std::vector<int64_t> order_vars(const Program& program, std::span<const VarValue
     while (i < program.vars.size() && program.vars[i].name != var.name) ++i;
     if (i == program.vars.size())
       raise<ArgumentError>("kernel {}: it has no variable '{}'", program.name, var.name);
-    if (found[i]) raise<ArgumentError>("kernel {}: variable '{}' is given twice", program.name, var.name);
+    if (found[i])
+      raise<ArgumentError>("kernel {}: variable '{}' is given twice", program.name, var.name);
     found[i] = var.value;
   }
   std::vector<int64_t> values;

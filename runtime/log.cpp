@@ -1,17 +1,17 @@
 #include "runtime/log.h"
 
-#include <spdlog/common.h>
-#include <spdlog/sinks/stdout_sinks.h>
-
 #include <cstdlib>
 #include <memory>
 #include <string>
+
+#include <spdlog/common.h>
+#include <spdlog/sinks/stdout_sinks.h>
 
 namespace quern {
 
 spdlog::logger& log() {
   // Never destroyed: kernels may still be compiled while static objects go.
-  static spdlog::logger& logger = [] () -> spdlog::logger& {
+  static spdlog::logger& logger = []() -> spdlog::logger& {
     auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     auto* made = new spdlog::logger("quern", sink);
     made->set_pattern("quern %l: %v");

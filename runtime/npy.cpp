@@ -23,10 +23,10 @@ struct Descr {
   std::string_view text;
 };
 constexpr Descr kDescrs[] = {
-    {Scalar::Bool, "|b1"},    {Scalar::Int8, "|i1"},    {Scalar::UInt8, "|u1"},
-    {Scalar::Int16, "<i2"},   {Scalar::UInt16, "<u2"},  {Scalar::Int32, "<i4"},
-    {Scalar::UInt32, "<u4"},  {Scalar::Int64, "<i8"},   {Scalar::UInt64, "<u8"},
-    {Scalar::Float16, "<f2"}, {Scalar::Float32, "<f4"}, {Scalar::Float64, "<f8"},
+    {Scalar::Bool, "|b1"},     {Scalar::Int8, "|i1"},     {Scalar::UInt8, "|u1"},
+    {Scalar::Int16, "<i2"},    {Scalar::UInt16, "<u2"},   {Scalar::Int32, "<i4"},
+    {Scalar::UInt32, "<u4"},   {Scalar::Int64, "<i8"},    {Scalar::UInt64, "<u8"},
+    {Scalar::Float16, "<f2"},  {Scalar::Float32, "<f4"},  {Scalar::Float64, "<f8"},
     {Scalar::BFloat16, "<V2"}, {Scalar::BFloat16, "|V2"},
 };
 
@@ -167,7 +167,8 @@ NpyArray parse_npy(std::string_view content, const std::string& path) {
     raise<FileError>("{}: the array is in Fortran order; expected C order", path);
   NpyArray array{*header.dtype, std::move(*header.shape), {}};
   int64_t bytes = 0;
-  bool fits = array.size() >= 0 && !__builtin_mul_overflow(array.size(), array.dtype.itemsize(), &bytes);
+  bool fits =
+      array.size() >= 0 && !__builtin_mul_overflow(array.size(), array.dtype.itemsize(), &bytes);
   if (!fits || static_cast<size_t>(bytes) != rest.size())
     raise<FileError>("{}: an array of {} with shape [{}] does not have {} bytes of data", path,
                      to_string(array.dtype), fmt::join(array.shape, ", "), rest.size());
@@ -181,8 +182,8 @@ void write_npy(const std::string& path, DType dtype, std::span<const int64_t> sh
   std::string_view descr;
   for (const Descr& known : kDescrs)
     if (descr.empty() && known.scalar == dtype.scalar) descr = known.text;
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
-                                   fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                   descr, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   // Magic, two bytes of version and two of length stand in front; a line break ends it.
   size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((kAlign - unpadded % kAlign) % kAlign, ' ');

@@ -20,7 +20,8 @@ constexpr int64_t kMaxInterpreterFlops = 2'000'000;
 // Of two schedules of a kernel that has no expected values and so no error bound.
 constexpr double kUlps = 1024;
 
-std::vector<Buffer> make_buffers(const KernelRecord& kernel, const std::shared_ptr<Device>& device) {
+std::vector<Buffer> make_buffers(const KernelRecord& kernel,
+                                 const std::shared_ptr<Device>& device) {
   std::vector<Buffer> buffers;
   for (const BufferParam& param : kernel.ast.buffers()) {
     buffers.emplace_back(device, param.dtype, param.size);

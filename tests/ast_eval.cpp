@@ -53,14 +53,15 @@ class Evaluator {
     Sizes shape = sizes(n);
     std::vector<int64_t> out(static_cast<size_t>(count(shape)));
     switch (n.op) {
-      case Op::LOAD: case Op::CONST:
-        walk(shape, [&](size_t i, const Sizes& c) { out[i] = leaf(n, c); });
-        break;
+      case Op::LOAD:
+      case Op::CONST: walk(shape, [&](size_t i, const Sizes& c) { out[i] = leaf(n, c); }); break;
       case Op::STORE: walk(shape, [&](size_t i, const Sizes& c) { store(n, i, c); }); break;
-      case Op::SUM: case Op::MAX_REDUCE: reduce(n, shape, out); break;
+      case Op::SUM:
+      case Op::MAX_REDUCE: reduce(n, shape, out); break;
       case Op::EXPAND: {
         Sizes from = sizes(ast_.node(n.src[0]));
-        walk(shape, [&](size_t i, const Sizes& c) { out[i] = values_[n.src[0]][position(from, c)]; });
+        walk(shape,
+             [&](size_t i, const Sizes& c) { out[i] = values_[n.src[0]][position(from, c)]; });
         break;
       }
       default:

@@ -18,8 +18,9 @@ std::vector<std::vector<Opt>> schedules(const Ast& ast, const Target& target,
   return list;
 }
 
-Launched run(const Ast& ast, const std::vector<Values>& inputs, const std::shared_ptr<Device>& device,
-        const std::vector<Opt>& opts, const RunOptions& options) {
+Launched run(const Ast& ast, const std::vector<Values>& inputs,
+             const std::shared_ptr<Device>& device, const std::vector<Opt>& opts,
+             const RunOptions& options) {
   Kernel kernel = compile(ast, device, {.opts = opts, .contract = options.contract});
   std::vector<Buffer> buffers;
   size_t outputs = ast.outputs().size(), given = inputs.size();
@@ -27,8 +28,9 @@ Launched run(const Ast& ast, const std::vector<Values>& inputs, const std::share
   size_t skipped = given == ast.buffers().size() ? 0 : outputs;
   for (size_t i = 0; i < ast.buffers().size(); ++i) {
     const BufferParam& param = ast.buffers()[i];
-    buffers.push_back(upload(device, i < skipped ? zeros(param.dtype, static_cast<size_t>(param.size))
-                                                 : inputs.at(i - skipped)));
+    buffers.push_back(upload(device, i < skipped
+                                         ? zeros(param.dtype, static_cast<size_t>(param.size))
+                                         : inputs.at(i - skipped)));
   }
   kernel.launch(buffers, options.vars);
   Launched result{device->name(), opts, {}};

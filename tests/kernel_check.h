@@ -43,7 +43,7 @@ struct Launched {
 struct RunOptions {
   std::vector<VarValue> vars = {};
   bool contract = true;
-  int walks = 6;  // random schedules beside none and default
+  int walks = 6;                            // random schedules beside none and default
   std::vector<std::vector<Opt>> opts = {};  // in place of all these, if there are any
 };
 

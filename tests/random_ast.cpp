@@ -66,10 +66,11 @@ class Generator {
   }
 
   DType random_dtype() {
-    constexpr Scalar kTypes[] = {Scalar::Bool,    Scalar::Int8,     Scalar::UInt8,   Scalar::Int32,
-                                 Scalar::Int32,   Scalar::Int64,    Scalar::UInt64,  Scalar::UInt16,
-                                 Scalar::Float16, Scalar::BFloat16, Scalar::Float32, Scalar::Float32,
-                                 Scalar::Float32, Scalar::Float64,  Scalar::Int16,   Scalar::UInt32};
+    constexpr Scalar kTypes[] = {
+        Scalar::Bool,    Scalar::Int8,     Scalar::UInt8,   Scalar::Int32,
+        Scalar::Int32,   Scalar::Int64,    Scalar::UInt64,  Scalar::UInt16,
+        Scalar::Float16, Scalar::BFloat16, Scalar::Float32, Scalar::Float32,
+        Scalar::Float32, Scalar::Float64,  Scalar::Int16,   Scalar::UInt32};
     return kTypes[pick(0, std::size(kTypes) - 1)];
   }
 
@@ -102,7 +103,8 @@ class Generator {
           pad = {before, after};
           n -= before + after;
         }
-        int64_t extra = chance(4) ? pick(1, 3) : 0, begin = extra > 0 ? pick(0, static_cast<int>(extra)) : 0;
+        int64_t extra = chance(4) ? pick(1, 3) : 0,
+                begin = extra > 0 ? pick(0, static_cast<int>(extra)) : 0;
         if (extra > 0 && chance(2)) {
           step *= 2;  // every other element of twice as many
           extra = n;
@@ -149,21 +151,31 @@ class Generator {
     return {t.cast(to), exact};
   }
 
-  const Value& any() { return values_[static_cast<size_t>(pick(0, static_cast<int>(values_.size()) - 1))]; }
+  const Value& any() {
+    return values_[static_cast<size_t>(pick(0, static_cast<int>(values_.size()) - 1))];
+  }
 
   void step() {
     Value a = any(), b = any();
     switch (pick(0, 9)) {
       case 0: values_.push_back(input()); break;
-      case 1: case 2: case 3: if (auto v = binary(a, b)) values_.push_back(*v); break;
-      case 4: if (auto v = unary(a)) values_.push_back(*v); break;
+      case 1:
+      case 2:
+      case 3:
+        if (auto v = binary(a, b)) values_.push_back(*v);
+        break;
+      case 4:
+        if (auto v = unary(a)) values_.push_back(*v);
+        break;
       case 5: values_.push_back(select(a, b)); break;
       case 6: {
         DType to = random_dtype();
         values_.push_back(convert(convert(a, to), dtype_));
         break;
       }
-      default: if (auto v = reduce(a)) values_.push_back(*v); break;
+      default:
+        if (auto v = reduce(a)) values_.push_back(*v);
+        break;
     }
   }
 
@@ -175,13 +187,25 @@ class Generator {
                   std::max(a.exact.fraction, b.exact.fraction)};
     Exactness product{a.exact.magnitude + b.exact.magnitude, a.exact.fraction + b.exact.fraction};
     switch (pick(0, 6)) {
-      case 0: if (fits(sum)) return Value{x + y, sum}; break;
-      case 1: if (fits(sum)) return Value{x - y, sum}; break;
-      case 2: if (fits(product)) return Value{x * y, product}; break;
+      case 0:
+        if (fits(sum)) return Value{x + y, sum};
+        break;
+      case 1:
+        if (fits(sum)) return Value{x - y, sum};
+        break;
+      case 2:
+        if (fits(product)) return Value{x * y, product};
+        break;
       case 3: return Value{maximum(x, y), {sum.magnitude - 1, sum.fraction}};
-      case 4: if (!dtype_.is_float()) return Value{x / y, {}}; break;
-      case 5: if (!dtype_.is_float()) return Value{x % y, {}}; break;
-      case 6: if (!dtype_.is_float()) return Value{x ^ y, {}}; break;
+      case 4:
+        if (!dtype_.is_float()) return Value{x / y, {}};
+        break;
+      case 5:
+        if (!dtype_.is_float()) return Value{x % y, {}};
+        break;
+      case 6:
+        if (!dtype_.is_float()) return Value{x ^ y, {}};
+        break;
     }
     return std::nullopt;
   }
@@ -200,7 +224,8 @@ class Generator {
     Tensor condition = chance(2) ? less(c.tensor, a.tensor) : equal(c.tensor, b.tensor);
     if (chance(5)) return convert({condition, {}}, dtype_);
     return {where(condition, a.tensor, b.tensor),
-            {std::max(a.exact.magnitude, b.exact.magnitude), std::max(a.exact.fraction, b.exact.fraction)}};
+            {std::max(a.exact.magnitude, b.exact.magnitude),
+             std::max(a.exact.fraction, b.exact.fraction)}};
   }
 
   // Reduces some axes and, unless it is the end, repeats the result over them again.

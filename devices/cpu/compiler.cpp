@@ -171,7 +171,8 @@ bool is_allowed(llvm::StringRef symbol) {
 
 // A name that is missing would only turn up when the code is loaded, perhaps in another process.
 void check_symbols(const Compiler& compiler, const Program& program, llvm::StringRef object) {
-  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, program.name));
+  auto file =
+      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, program.name));
   if (!file) return compiler.reject(program, llvm::toString(file.takeError()));
   for (const llvm::object::SymbolRef& symbol : (*file)->symbols()) {
     auto flags = symbol.getFlags();

@@ -1,7 +1,5 @@
 #include "devices/cpu/cpu.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -9,6 +7,8 @@
 #include <new>
 #include <utility>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "codegen/error.h"
 #include "devices/cpu/compiler.h"
@@ -37,7 +37,8 @@ class CpuMemory final : public Memory {
     if (!owned_) raise<DeviceError>("device cpu: cannot allocate {} bytes", bytes);
     data_ = owned_.get();
 #ifdef MADV_HUGEPAGE
-    if (align == kHugePage) ::madvise(data_, rounded, MADV_HUGEPAGE);  // a hint, which may be refused
+    if (align == kHugePage)
+      ::madvise(data_, rounded, MADV_HUGEPAGE);  // a hint, which may be refused
 #endif
   }
   CpuMemory(void* host, size_t bytes) : bytes_(bytes), data_(host) {}
@@ -48,7 +49,8 @@ class CpuMemory final : public Memory {
     if (!to.empty()) std::memcpy(to.data(), static_cast<std::byte*>(data_) + offset, to.size());
   }
   void write(size_t offset, std::span<const std::byte> from) override {
-    if (!from.empty()) std::memcpy(static_cast<std::byte*>(data_) + offset, from.data(), from.size());
+    if (!from.empty())
+      std::memcpy(static_cast<std::byte*>(data_) + offset, from.data(), from.size());
   }
 
  private:
@@ -64,7 +66,9 @@ class CpuExecutable final : public Executable {
  public:
   CpuExecutable(const Program& program, std::unique_ptr<LoadedCode> code,
                 std::shared_ptr<ThreadPool> pool)
-      : flops_(program.flops), bytes_(program.bytes), code_(std::move(code)),
+      : flops_(program.flops),
+        bytes_(program.bytes),
+        code_(std::move(code)),
         pool_(std::move(pool)) {}
 
   void launch(const LaunchArgs& args) override {

@@ -1,13 +1,12 @@
 #include "devices/cpu/jit.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <unistd.h>
 
 #include "codegen/error.h"
 #include "devices/cpu/llvm.h"
@@ -61,14 +60,18 @@ class OrcJit final : public Jit {
  public:
   OrcJit(std::unique_ptr<llvm::orc::ExecutionSession> session,
          std::unique_ptr<llvm::jitlink::JITLinkMemoryManager> memory, const JitOptions& options)
-      : options_(options), memory_(std::move(memory)), session_(std::move(session)),
-        layer_(*session_, *memory_), runtime_(session_->createBareJITDylib("runtime")) {
+      : options_(options),
+        memory_(std::move(memory)),
+        session_(std::move(session)),
+        layer_(*session_, *memory_),
+        runtime_(session_->createBareJITDylib("runtime")) {
     session_->setErrorReporter(note_cause);
     if (options.gdb) {
       auto registrar = std::make_unique<llvm::orc::EPCDebugObjectRegistrar>(
           *session_, ExecutorAddr::fromPtr(&llvm_orc_registerJITLoaderGDBWrapper));
       layer_.addPlugin(std::make_shared<llvm::orc::DebugObjectManagerPlugin>(
-          *session_, std::move(registrar), /*RequireDebugSections=*/false, /*AutoRegisterCode=*/true));
+          *session_, std::move(registrar), /*RequireDebugSections=*/false,
+          /*AutoRegisterCode=*/true));
     }
     llvm::orc::SymbolMap symbols;
     for (const auto& [name, function] : runtime_symbols())

@@ -11,7 +11,8 @@
 namespace quern::cpu {
 
 // A kernel's function (render_llvm.h says what it does).
-using KernelFunction = void (*)(void* const* buffers, const int32_t* vars, int64_t begin, int64_t end);
+using KernelFunction = void (*)(void* const* buffers, const int32_t* vars, int64_t begin,
+                                int64_t end);
 
 // The functions outside of it that a kernel may call.
 std::span<const std::pair<std::string_view, void*>> runtime_symbols();

@@ -23,7 +23,9 @@ struct ThreadPool::Arena {
   // TBB has no more workers than there are processors unless it is told so.
   explicit Arena(int wanted) {
     using tbb::global_control;
-    auto limit = [] { return global_control::active_value(global_control::max_allowed_parallelism); };
+    auto limit = [] {
+      return global_control::active_value(global_control::max_allowed_parallelism);
+    };
     if (static_cast<size_t>(wanted) > limit())
       more.emplace(global_control::max_allowed_parallelism, static_cast<size_t>(wanted));
     arena.initialize(std::min(wanted, static_cast<int>(limit())));

@@ -5,7 +5,9 @@
 namespace quern {
 namespace {
 
-[[noreturn]] void unavailable() { raise<DeviceError>("device cpu is unavailable: {}", QUERN_MISSING); }
+[[noreturn]] void unavailable() {
+  raise<DeviceError>("device cpu is unavailable: {}", QUERN_MISSING);
+}
 
 }  // namespace
 

@@ -55,9 +55,7 @@ class CodeMaker {
         std::copy(u->args.begin(), u->args.end(), code_.registers.begin() + reg(u));
         break;
       case Op::DEFINE_VAR: code_.variables.push_back({define(u), u->arg}); break;
-      case Op::DEFINE_GLOBAL:
-        add_memory(u, {false, u->arg, u->args[0], u->dtype, false});
-        break;
+      case Op::DEFINE_GLOBAL: add_memory(u, {false, u->arg, u->args[0], u->dtype, false}); break;
       case Op::DEFINE_LOCAL: add_memory(u, {true, 0, u->args[0], u->dtype, false}); break;
       case Op::DEFINE_ACC: copy(u->src(0), define(u)); break;
       case Op::ASSIGN: copy(u->src(1), reg(u)); break;
@@ -69,16 +67,17 @@ class CodeMaker {
         i.jump = static_cast<uint32_t>(u->arg);
         break;
       }
-      case Op::RANGE: case Op::IF: open(u); break;
-      case Op::END: case Op::ENDIF: close(u->src(0)); break;
+      case Op::RANGE:
+      case Op::IF: open(u); break;
+      case Op::END:
+      case Op::ENDIF: close(u->src(0)); break;
       case Op::BARRIER: barrier(u); break;
       case Op::LOAD: load(u); break;
       case Op::STORE: store(u); break;
       case Op::VECTORIZE: vectorize(u); break;
       case Op::GEP: permute(u); break;
       default:
-        if (!is_alu(u->op))
-          raise<CompileError>("interpreter: {} cannot be executed", name(u->op));
+        if (!is_alu(u->op)) raise<CompileError>("interpreter: {} cannot be executed", name(u->op));
         alu(u);
     }
   }

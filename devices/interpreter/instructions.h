@@ -25,8 +25,8 @@ struct Instruction {
     End,      // counts `to` up and goes back to `jump` while it is below src[0]
     If,       // past its EndIf, at `jump`, unless src[0]
     Barrier,
-    Load,     // buffer `buffer` at src[0]; gate src[1] and alternative src[2], or kNone
-    Store,    // src[1] to buffer `buffer` at src[0]; gate src[2], or kNone
+    Load,   // buffer `buffer` at src[0]; gate src[1] and alternative src[2], or kNone
+    Store,  // src[1] to buffer `buffer` at src[0]; gate src[2], or kNone
   };
 
   Kind kind = Kind::Copy;
@@ -59,8 +59,9 @@ struct Code {
   std::vector<MemoryUse> memories;
   std::vector<uint16_t> lane_table;
   std::vector<std::pair<uint32_t, int64_t>> variables;  // register, number of the variable
-  std::vector<std::vector<uint32_t>> barrier_counters;  // by Barrier's `buffer`: of the loops around it
-  std::vector<Op> ops;                                  // of each uop, for messages
+  std::vector<std::vector<uint32_t>>
+      barrier_counters;  // by Barrier's `buffer`: of the loops around it
+  std::vector<Op> ops;   // of each uop, for messages
 };
 
 // Throws CompileError for what cannot be executed.

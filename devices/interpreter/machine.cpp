@@ -58,7 +58,8 @@ void Machine::start_group() {
   for (size_t k = 0; k < spaces_.size(); ++k) {
     if (!code_.memories[k].is_local) continue;
     std::ranges::fill(spaces_[k].local_written, uint8_t{0});
-    if (product(sizes_.locals) > 1) spaces_[k].log = std::make_unique<AccessLog>(spaces_[k].elements);
+    if (product(sizes_.locals) > 1)
+      spaces_[k].log = std::make_unique<AccessLog>(spaces_[k].elements);
   }
 }
 
@@ -164,7 +165,9 @@ int64_t Machine::checked_element(const Item& item, const Instruction& i, int lan
   int64_t element = item.registers[i.src[0]];
   const Space& space = spaces_[i.buffer];
   if (__builtin_add_overflow(element, lane, &element) || element < 0 || element >= space.elements)
-    fail(item, i, fmt::format("element {} is out of bounds of the {} that are there", element, space.elements));
+    fail(item, i,
+         fmt::format("element {} is out of bounds of the {} that are there", element,
+                     space.elements));
   return element;
 }
 

@@ -41,7 +41,7 @@ class TrackedMemory final : public Memory {
 // A work item at a point of its execution.
 struct Place {
   int64_t group = 0;
-  int64_t item = 0;     // among all items of the launch
+  int64_t item = 0;      // among all items of the launch
   int64_t barriers = 0;  // that its group has passed
 };
 

@@ -1,10 +1,10 @@
-#include <CLI/CLI.hpp>
+#include "runtime/devices.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "runtime/command/command.h"
-#include "runtime/devices.h"
 
 namespace quern::command {
 namespace {
@@ -30,7 +30,8 @@ void devices(bool json) {
 }  // namespace
 
 void add_devices(CLI::App& app, int&) {
-  auto* sub = app.add_subcommand("devices", "What kernels can run on, and why something is missing");
+  auto* sub =
+      app.add_subcommand("devices", "What kernels can run on, and why something is missing");
   auto json = std::make_shared<bool>(false);
   sub->add_flag("--json", *json, "Print JSON");
   sub->callback([json] { devices(*json); });

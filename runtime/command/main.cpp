@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <exception>
+
+#include <CLI/CLI.hpp>
 
 #include "codegen/error.h"
 #include "runtime/command/command.h"

@@ -1,11 +1,10 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -22,7 +21,8 @@ double now() {
 }  // namespace
 
 void print(std::string_view text) {
-  bool ok = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  bool ok =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (!ok) raise<FileError>("cannot write to stdout: {}", std::strerror(errno));
 }
 

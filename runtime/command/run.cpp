@@ -1,10 +1,9 @@
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <map>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -82,8 +81,7 @@ class Run {
       size_t number = buffers.size() - 1;
       if (auto array = arrays.find(number); array != arrays.end())
         buffers.back().write(array->second.data);
-      else
-        fill_input(buffers.back(), static_cast<uint32_t>(number), record_.input);
+      else fill_input(buffers.back(), static_cast<uint32_t>(number), record_.input);
     }
     time_launch(kernel, buffers);
     for (const auto& [number, path] : outputs_) write_output(number, path, buffers[number]);
@@ -97,7 +95,8 @@ class Run {
       Assignment a = split(text, "NAME=VALUE");
       auto vars = record_.ast.vars();
       auto found = std::ranges::find(vars, a.name, &VarParam::name);
-      if (found == vars.end()) raise<ArgumentError>("'{}': the kernel has no variable '{}'", text, a.name);
+      if (found == vars.end())
+        raise<ArgumentError>("'{}': the kernel has no variable '{}'", text, a.name);
       record_.var_values[static_cast<size_t>(found - vars.begin())] =
           parse_integer<int64_t>(a.value, text);
     }
@@ -117,7 +116,8 @@ class Run {
     opts_ = parse_opts_argument(arguments_.opts, record_.ast, device->target());
     auto begin = std::chrono::steady_clock::now();
     Kernel kernel = compile(record_.ast, device, {.opts = opts_});
-    compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    compile_seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return kernel;
   }
 
@@ -168,12 +168,13 @@ class Run {
                                     {"gbytes", gbytes}};
       return print(out.dump() + "\n");
     }
-    print(fmt::format(
-        "{} ({}) on {}\nopts     {}\ncompile  {:.3f} ms\ntime     {:.4f} ms median, {:.4f} ms least "
-        "of {}\nspeed    {:.3f} GFLOP/s, {:.3f} GB/s\n",
-        record_.id, kernel.program().name, arguments_.device,
-        opts_.empty() ? "none" : to_string(opts_), compile_seconds_ * 1e3, median * 1e3, least * 1e3,
-        seconds_.size(), gflops, gbytes));
+    print(
+        fmt::format("{} ({}) on {}\nopts     {}\ncompile  {:.3f} ms\ntime     {:.4f} ms median, "
+                    "{:.4f} ms least "
+                    "of {}\nspeed    {:.3f} GFLOP/s, {:.3f} GB/s\n",
+                    record_.id, kernel.program().name, arguments_.device,
+                    opts_.empty() ? "none" : to_string(opts_), compile_seconds_ * 1e3, median * 1e3,
+                    least * 1e3, seconds_.size(), gflops, gbytes));
   }
 
   const RunArguments& arguments_;
@@ -193,7 +194,8 @@ void add_run(CLI::App& app, int&) {
   sub->add_option("--kernel", a->kernel, "Id of the kernel, if the file has several");
   sub->add_option("--device", a->device, "See `quern devices` (default: cpu)");
   sub->add_option("--opts", a->opts, "none, default, or a list such as UPCAST:0:4,UNROLL:0:8");
-  sub->add_option("--input", a->inputs, "BUFFER=FILE.npy; others follow the formula of kernel files")
+  sub->add_option("--input", a->inputs,
+                  "BUFFER=FILE.npy; others follow the formula of kernel files")
       ->allow_extra_args(false);
   sub->add_option("--var", a->vars, "NAME=VALUE")->allow_extra_args(false);
   sub->add_option("--output", a->outputs, "BUFFER=FILE.npy, written after the first launch")

@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-
 #include <fmt/format.h>
 
 #include "codegen/ast_text.h"

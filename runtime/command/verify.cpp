@@ -1,4 +1,4 @@
-#include <CLI/CLI.hpp>
+#include "runtime/verify.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,13 +7,13 @@
 #include <mutex>
 #include <thread>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "codegen/error.h"
 #include "runtime/command/command.h"
 #include "runtime/devices.h"
-#include "runtime/verify.h"
 
 namespace quern::command {
 namespace {
@@ -87,7 +87,8 @@ void add(Summary& summary, size_t number, const KernelRecord& kernel, VerifyResu
     case VerifyResult::Outcome::Skipped: ++summary.skipped; break;
     case VerifyResult::Outcome::Failed:
       ++summary.failed;
-      summary.failures.push_back({number, kernel.id, to_string(result.opts), std::move(result.error)});
+      summary.failures.push_back(
+          {number, kernel.id, to_string(result.opts), std::move(result.error)});
       break;
   }
 }
@@ -126,8 +127,9 @@ int verify_files(VerifyArguments& arguments) {
     for (KernelLine& line : read_kernel_lines(file)) lines.push_back(std::move(line));
   lines = take_sample(std::move(lines), arguments.sample);
   std::shared_ptr<Device> device = open_device(arguments.device);
-  int jobs = arguments.jobs > 0 ? arguments.jobs
-                                : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int jobs = arguments.jobs > 0
+                 ? arguments.jobs
+                 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 
   // All of them before the first one runs, so that a malformed file has no other effect.
   std::vector<KernelRecord> kernels(lines.size());
@@ -158,7 +160,8 @@ int verify_files(VerifyArguments& arguments) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& exit_code) {
-  auto* sub = app.add_subcommand("verify", "Runs the kernels of files against their expected values");
+  auto* sub =
+      app.add_subcommand("verify", "Runs the kernels of files against their expected values");
   auto a = std::make_shared<VerifyArguments>();
   sub->add_option("file", a->files, "Kernel files")->required();
   sub->add_option("--device", a->device, "See `quern devices` (default: cpu)");

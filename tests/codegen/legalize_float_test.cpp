@@ -1,13 +1,13 @@
 #include "codegen/legalize_float.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "codegen/eval.h"
 
@@ -34,7 +34,8 @@ class Executor {
       if (u->op == Op::LOAD) load(u, memory, out);
       if (u->op == Op::STORE) store(u, memory);
       if (u->op == Op::GEP)
-        for (size_t i = 0; i < out.size(); ++i) out[i] = lane(u->src(0), static_cast<size_t>(u->args[i]));
+        for (size_t i = 0; i < out.size(); ++i)
+          out[i] = lane(u->src(0), static_cast<size_t>(u->args[i]));
       if (u->op == Op::VECTORIZE) {
         out.clear();
         for (UOp s : u->src()) out.insert(out.end(), values_[s->id].begin(), values_[s->id].end());
@@ -64,7 +65,8 @@ class Executor {
   void load(UOp u, Memory& memory, std::vector<int64_t>& out) {
     for (size_t i = 0; i < out.size(); ++i) {
       bool open = !u->gate() || lane(u->gate(), i);
-      out[i] = open ? from_storage(u->dtype.element(), element(u, memory, i)) : lane(u->alternative(), i);
+      out[i] = open ? from_storage(u->dtype.element(), element(u, memory, i))
+                    : lane(u->alternative(), i);
     }
   }
 
@@ -93,7 +95,8 @@ struct Kernel {
 
   void store(UOp value) {
     types.push_back(value->dtype);
-    UOp buffer = g.make(Op::DEFINE_GLOBAL, value->dtype.element(), {}, output(), {value->lanes(), 1, 0, 0});
+    UOp buffer =
+        g.make(Op::DEFINE_GLOBAL, value->dtype.element(), {}, output(), {value->lanes(), 1, 0, 0});
     UOp stored = g.make(Op::STORE, Scalar::Void, {buffer, g.index(0), value});
     sink = g.make(Op::SINK, Scalar::Void, {stored});
   }
@@ -146,7 +149,8 @@ void compare(Kernel& k, size_t rounds, Fill fill, int64_t tolerance = 0) {
     expect_legal(legal, native);
     Executor before(k.sink), after(legal);
     Memory memory;
-    for (size_t i = 0; i < k.types.size(); ++i) memory[static_cast<int64_t>(i)].resize(k.types[i].lanes);
+    for (size_t i = 0; i < k.types.size(); ++i)
+      memory[static_cast<int64_t>(i)].resize(k.types[i].lanes);
     DType type = k.types.back();
     for (size_t round = 0; round < rounds; ++round) {
       for (int64_t i = 0; i < k.output(); ++i)
@@ -201,10 +205,10 @@ uint64_t each_value(DType type, size_t round) {
   return is_half(type) ? to_storage(type, from_storage(type, bits)) : bits;
 }
 
-constexpr Scalar kTypes[] = {Scalar::Bool,    Scalar::Int8,    Scalar::UInt8,  Scalar::Int16,
-                             Scalar::UInt16,  Scalar::Int32,   Scalar::UInt32, Scalar::Int64,
-                             Scalar::UInt64,  Scalar::Float16, Scalar::BFloat16,
-                             Scalar::Float32, Scalar::Float64};
+constexpr Scalar kTypes[] = {Scalar::Bool,   Scalar::Int8,    Scalar::UInt8,    Scalar::Int16,
+                             Scalar::UInt16, Scalar::Int32,   Scalar::UInt32,   Scalar::Int64,
+                             Scalar::UInt64, Scalar::Float16, Scalar::BFloat16, Scalar::Float32,
+                             Scalar::Float64};
 
 TEST(LegalizeFloat, Unary) {
   for (Scalar half : kHalves)
@@ -256,8 +260,9 @@ TEST(LegalizeFloat, IndexIsCastByItsBounds) {
     for (int64_t limit : {int64_t{200}, int64_t{70000}, int64_t{1} << 40}) {
       Kernel k;
       // Not an Index that simplification would see through: what stands in for one is a CAST.
-      UOp index = k.g.make(Op::FLOORMOD, Scalar::Index,
-                           {k.g.make(Op::CAST, Scalar::Index, {k.input(Scalar::Int64)}), k.g.index(limit)});
+      UOp index =
+          k.g.make(Op::FLOORMOD, Scalar::Index,
+                   {k.g.make(Op::CAST, Scalar::Index, {k.input(Scalar::Int64)}), k.g.index(limit)});
       k.store(k.g.make(Op::CAST, half, {index}));
       compare(k, 20000, any_value);
     }
@@ -291,7 +296,8 @@ TEST(LegalizeFloat, GatedVectors) {
     DType type(half, 4);
     UOp x = k.input(type), g = k.input(DType(Scalar::Bool, 4));
     int64_t bits[4];
-    for (int64_t i = 0; i < 4; ++i) bits[i] = float_bits(round_to(half, 0.1 * static_cast<double>(i)));
+    for (int64_t i = 0; i < 4; ++i)
+      bits[i] = float_bits(round_to(half, 0.1 * static_cast<double>(i)));
     UOp list = k.g.make(Op::VCONST, type, {}, 0, std::span<const int64_t>(bits));
     for (UOp alternative : {k.g.constant_float(type, 0.3), list}) {
       UOp y = k.g.make(Op::LOAD, type, {x->src(0), k.g.index(0), g, alternative});
@@ -338,7 +344,8 @@ TEST(LegalizeFloat, CopiesAndExactOpsAreNotRounded) {
     UOp wide = k.g.make(Op::CAST, Scalar::Float32, {k.g.make(Op::NEG, half, {x})});
     k.store(k.g.make(Op::CAST, half, {wide}));
     // The conversion from and to memory and the NEG.
-    EXPECT_LE(alu_count(legalize_floats(k.g, k.sink, target_for(true))), half == Scalar::Float16 ? 3 : 7);
+    EXPECT_LE(alu_count(legalize_floats(k.g, k.sink, target_for(true))),
+              half == Scalar::Float16 ? 3 : 7);
     Kernel bytes;
     UOp narrow = bytes.g.make(Op::CAST, half, {bytes.input(Scalar::UInt8)});
     bytes.store(bytes.g.make(Op::CAST, Scalar::Float32, {narrow}));
@@ -364,13 +371,15 @@ TEST(LegalizeFloat, RandomExpressions) {
     Kernel k;
     std::vector<UOp> values;
     for (int i = 0; i < 3; ++i) values.push_back(k.input(pick(kTypes)));
-    values.push_back(k.g.constant_float(pick(kHalves), 1.0 / static_cast<double>(random() % 50 + 1)));
+    values.push_back(
+        k.g.constant_float(pick(kHalves), 1.0 / static_cast<double>(random() % 50 + 1)));
     for (int i = 0; i < 12; ++i) {
       DType t = random() % 3 ? pick(kHalves) : pick(kTypes);
       auto cast = [&](UOp u) { return u->dtype == t ? u : k.g.make(Op::CAST, t, {u}); };
       UOp a = cast(pick(values)), b = cast(pick(values));
       UOp made = k.g.make(pick(kBinary), t, {a, b});
-      if (random() % 5 == 0) made = k.g.make(Op::WHERE, t, {k.g.make(Op::CMPLT, Scalar::Bool, {a, b}), made, a});
+      if (random() % 5 == 0)
+        made = k.g.make(Op::WHERE, t, {k.g.make(Op::CMPLT, Scalar::Bool, {a, b}), made, a});
       if (random() % 5 == 0 && !t.is_bool()) made = k.g.make(Op::NEG, t, {made});
       values.push_back(made);
     }

@@ -1,12 +1,12 @@
 #include "codegen/render_llvm.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "codegen/error.h"
 #include "tests/devices/cpu_kernel.h"
@@ -45,7 +45,10 @@ TEST(RenderLlvm, MaskedVectorsInTasks) {
   UOp gate = k(Op::CMPLT, k(Op::ADD, k.add(Op::VECTORIZE, vi, {at}), lanes), k.constant(vi, 6));
   UOp x = k.load(in, at, gate, k.real(v, 0));
   k.store(out, at, k(Op::ADD, x, k.real(v, 1)), gate);
-  EXPECT_EQ(render(k), std::string(R"(define void @kernel(ptr noalias %bufs, ptr noalias %vars, i64 %begin, i64 %end) #0 {
+  EXPECT_EQ(
+      render(k),
+      std::string(
+          R"(define void @kernel(ptr noalias %bufs, ptr noalias %vars, i64 %begin, i64 %end) #0 {
 entry:
   %buf0 = load ptr, ptr %bufs, align 8
   %0 = getelementptr inbounds ptr, ptr %bufs, i64 1
@@ -72,7 +75,8 @@ loop0:
 end0:
   ret void
 }
-)") + kEnd + R"(
+)") + kEnd +
+          R"(
 !0 = distinct !{!0}
 !1 = distinct !{!1, !0}
 !2 = !{!1}
@@ -95,7 +99,10 @@ TEST(RenderLlvm, AccumulatorsAreHeaderPhis) {
   k.end(inner);
   k.end(outer);
   k.store(data, k.number(8), sum);
-  EXPECT_EQ(render(k), std::string(R"(define void @kernel(ptr noalias %bufs, ptr noalias %vars, i64 %begin, i64 %end) #0 {
+  EXPECT_EQ(
+      render(k),
+      std::string(
+          R"(define void @kernel(ptr noalias %bufs, ptr noalias %vars, i64 %begin, i64 %end) #0 {
 entry:
   %buf0 = load ptr, ptr %bufs, align 8
   %var0 = load i32, ptr %vars, align 4

@@ -154,7 +154,8 @@ TEST(Opt, PrintsAndParses) {
   EXPECT_EQ(opts.size(), 3u);
   EXPECT_EQ(to_string(opts), "UPCAST:0:4,UNROLL:1:8,THREAD:2:0");
   EXPECT_TRUE(parse_opts("").empty());
-  for (const char* bad : {"UPCAST", "UPCAST:0", "NOPE:0:4", "UPCAST:x:4", "UPCAST:0:4x", ",", "UPCAST:0:4:5"})
+  for (const char* bad :
+       {"UPCAST", "UPCAST:0", "NOPE:0:4", "UPCAST:x:4", "UPCAST:0:4x", ",", "UPCAST:0:4:5"})
     EXPECT_THROW(parse_opts(bad), ScheduleError) << bad;
 }
 

@@ -1,10 +1,10 @@
 #include "codegen/simplify.h"
 
-#include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
-
 #include <random>
 #include <unordered_map>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "codegen/eval.h"
 #include "codegen/simplify_index.h"
@@ -33,13 +33,15 @@ int64_t evaluate(UOp root, std::span<const int64_t> variables) {
 bool same_value(DType dtype, int64_t a, int64_t b) {
   if (!dtype.is_float()) return a == b;
   double x = bits_float(a), y = bits_float(b);
-  return (std::isnan(x) && std::isnan(y)) || a == b || (x == 0 && y == 0 && std::signbit(x) == std::signbit(y));
+  return (std::isnan(x) && std::isnan(y)) || a == b ||
+         (x == 0 && y == 0 && std::signbit(x) == std::signbit(y));
 }
 
 // Random expressions over a few leaves, made twice: as they are and simplified.
 class RandomExpression {
  public:
-  RandomExpression(uint64_t seed, DType dtype, std::span<const Op> ops) : random_(seed), dtype_(dtype), ops_(ops) {
+  RandomExpression(uint64_t seed, DType dtype, std::span<const Op> ops)
+      : random_(seed), dtype_(dtype), ops_(ops) {
     buffer_ = graph_.make(Op::DEFINE_GLOBAL, dtype, {}, 0, {4, 0, 0, 0});
   }
 
@@ -54,7 +56,8 @@ class RandomExpression {
   }
 
   int64_t constant() {
-    static constexpr double kFloats[] = {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, INFINITY, -INFINITY, NAN, 3.25};
+    static constexpr double kFloats[] = {0.0, -0.0,     1.0,       -1.0, 2.0,
+                                         0.5, INFINITY, -INFINITY, NAN,  3.25};
     if (dtype_.is_float()) return float_bits(kFloats[below(10)]);
     return wrap_to(dtype_, below(25) - 12);
   }
@@ -63,7 +66,8 @@ class RandomExpression {
     if (depth == 0 || below(5) == 0) return leaf();
     Op op = ops_[static_cast<size_t>(below(static_cast<int64_t>(ops_.size())))];
     if (op == Op::WHERE) {
-      UOp condition = graph_.make(below(2) ? Op::CMPLT : Op::CMPEQ, Scalar::Bool, {grow(depth - 1), grow(depth - 1)});
+      UOp condition = graph_.make(below(2) ? Op::CMPLT : Op::CMPEQ, Scalar::Bool,
+                                  {grow(depth - 1), grow(depth - 1)});
       return graph_.make(op, dtype_, {condition, grow(depth - 1), grow(depth - 1)});
     }
     if (op == Op::FLOORDIV || op == Op::FLOORMOD)
@@ -88,7 +92,8 @@ class RandomExpression {
   std::array<int64_t, 4> values() {
     std::array<int64_t, 4> out{};
     for (int64_t i = 0; i < 4; ++i)
-      out[static_cast<size_t>(i)] = dtype_.is_index() ? kLow[i] + below(kHigh[i] - kLow[i] + 1) : constant();
+      out[static_cast<size_t>(i)] =
+          dtype_.is_index() ? kLow[i] + below(kHigh[i] - kLow[i] + 1) : constant();
     return out;
   }
 
@@ -103,11 +108,14 @@ class RandomExpression {
   UOp buffer_;
 };
 
-constexpr Op kIndexOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::NEG, Op::FLOORDIV, Op::FLOORDIV, Op::FLOORMOD, Op::FLOORMOD, Op::MAX, Op::WHERE};
-constexpr Op kIntOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::NEG, Op::DIV, Op::MOD, Op::MAX, Op::XOR, Op::AND, Op::OR, Op::WHERE};
+constexpr Op kIndexOps[] = {Op::ADD,      Op::SUB,      Op::MUL,      Op::NEG, Op::FLOORDIV,
+                            Op::FLOORDIV, Op::FLOORMOD, Op::FLOORMOD, Op::MAX, Op::WHERE};
+constexpr Op kIntOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::NEG, Op::DIV,  Op::MOD,
+                          Op::MAX, Op::XOR, Op::AND, Op::OR,  Op::WHERE};
 // Without MAX, which may give either zero.
 constexpr Op kFloatOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::NEG, Op::DIV, Op::WHERE};
-constexpr Op kBoolOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::NEG, Op::MAX, Op::XOR, Op::AND, Op::OR, Op::WHERE};
+constexpr Op kBoolOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::NEG,  Op::MAX,
+                           Op::XOR, Op::AND, Op::OR,  Op::WHERE};
 
 void check_random(DType dtype, std::span<const Op> ops, uint64_t seed) {
   RandomExpression e(seed, dtype, ops);
@@ -115,7 +123,8 @@ void check_random(DType dtype, std::span<const Op> ops, uint64_t seed) {
   for (int i = 0; i < 20; ++i) {
     auto at = e.values();
     int64_t expected = evaluate(plain, at), got = evaluate(simple, at);
-    ASSERT_TRUE(same_value(dtype, expected, got)) << to_string(dtype) << " seed " << seed << ": " << expected << " became " << got;
+    ASSERT_TRUE(same_value(dtype, expected, got))
+        << to_string(dtype) << " seed " << seed << ": " << expected << " became " << got;
     if (!dtype.is_float() && dtype.scalar != Scalar::UInt64) {
       ASSERT_LE(simple->vmin, got) << "seed " << seed;
       ASSERT_GE(simple->vmax, got) << "seed " << seed;
@@ -124,12 +133,14 @@ void check_random(DType dtype, std::span<const Op> ops, uint64_t seed) {
 }
 
 TEST(Simplify, IndexExpressionsKeepTheirValue) {
-  for (uint64_t seed = 0; seed < 20000; ++seed) ASSERT_NO_FATAL_FAILURE(check_random(Scalar::Index, kIndexOps, seed));
+  for (uint64_t seed = 0; seed < 20000; ++seed)
+    ASSERT_NO_FATAL_FAILURE(check_random(Scalar::Index, kIndexOps, seed));
 }
 
 TEST(Simplify, IntegerExpressionsKeepTheirValue) {
   for (uint64_t seed = 0; seed < 3000; ++seed)
-    for (Scalar t : {Scalar::Int8, Scalar::UInt8, Scalar::Int32, Scalar::UInt32, Scalar::Int64, Scalar::UInt64})
+    for (Scalar t : {Scalar::Int8, Scalar::UInt8, Scalar::Int32, Scalar::UInt32, Scalar::Int64,
+                     Scalar::UInt64})
       ASSERT_NO_FATAL_FAILURE(check_random(t, kIntOps, seed));
 }
 
@@ -140,18 +151,22 @@ TEST(Simplify, FloatExpressionsKeepTheirValueBitForBit) {
 }
 
 TEST(Simplify, BoolExpressionsKeepTheirValue) {
-  for (uint64_t seed = 0; seed < 5000; ++seed) ASSERT_NO_FATAL_FAILURE(check_random(Scalar::Bool, kBoolOps, seed));
+  for (uint64_t seed = 0; seed < 5000; ++seed)
+    ASSERT_NO_FATAL_FAILURE(check_random(Scalar::Bool, kBoolOps, seed));
 }
 
 TEST(Simplify, EveryRuleReadsAndHasAnOpThatItAppliesTo) {
   EXPECT_GT(all_rules().size(), 40u);
-  for (const Rule& rule : all_rules()) EXPECT_FALSE(rules_for(rule.pattern.root()).empty()) << rule.text;
+  for (const Rule& rule : all_rules())
+    EXPECT_FALSE(rules_for(rule.pattern.root()).empty()) << rule.text;
 }
 
 // Index algebra by name: each of these is one node.
 class IndexAlgebra : public testing::Test {
  protected:
-  UOp var(int64_t i, int64_t max, int64_t min = 0) { return g.make(Op::DEFINE_VAR, Scalar::Index, {}, i, {min, max}); }
+  UOp var(int64_t i, int64_t max, int64_t min = 0) {
+    return g.make(Op::DEFINE_VAR, Scalar::Index, {}, i, {min, max});
+  }
   Graph g;
   Simplifier s{g};
 };

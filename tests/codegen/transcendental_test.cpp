@@ -1,7 +1,5 @@
 #include "codegen/transcendental.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,6 +11,8 @@
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "codegen/dtype.h"
 
@@ -36,8 +36,7 @@ class BlockProgram {
     values_.resize(nodes_.size() * kBlock);
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (nodes_[i]->is_const())
-        for (size_t k = 0; k < kBlock; ++k)
-          at(i)[k] = to_storage(nodes_[i]->dtype, nodes_[i]->arg);
+        for (size_t k = 0; k < kBlock; ++k) at(i)[k] = to_storage(nodes_[i]->dtype, nodes_[i]->arg);
   }
 
   // `in` and `out` are the bits of kBlock arguments and results.
@@ -239,7 +238,8 @@ std::vector<T> samples(size_t n) {
   for (size_t i = 0; i < n; ++i) x.push_back(std::bit_cast<T>(static_cast<Bits<T>>(random())));
   for (int e = 0; e < 2 * kExponents; ++e)
     for (Bits<T> low : {0, 1, 2, 3, -1, -2})
-      x.push_back(std::bit_cast<T>(static_cast<Bits<T>>((static_cast<Bits<T>>(e) << kMantissa) + low)));
+      x.push_back(
+          std::bit_cast<T>(static_cast<Bits<T>>((static_cast<Bits<T>>(e) << kMantissa) + low)));
   return x;
 }
 
@@ -291,7 +291,8 @@ TEST(Transcendental, SinFloat64) {
 // Multiples of pi/2 and their neighbours, and the numbers closest to a multiple of all.
 TEST(Transcendental, SinNearMultiplesOfHalfPi) {
   std::vector<float> narrow{std::ldexp(16367173.0f, 72), std::ldexp(-16367173.0f, 72)};
-  std::vector<double> wide{std::ldexp(6381956970095103.0, 797), std::ldexp(-6381956970095103.0, 797)};
+  std::vector<double> wide{std::ldexp(6381956970095103.0, 797),
+                           std::ldexp(-6381956970095103.0, 797)};
   for (int k = 1; k < 100000; ++k) {
     auto x = static_cast<float>(k * (M_PI / 2));
     for (float y : {x, std::nextafter(x, 0.0f), std::nextafter(x, 1e9f)}) narrow.push_back(y);
@@ -329,7 +330,8 @@ void check_special_values() {
         {kInf, 0, kNan, kNan, 1, 1, 1, 1, kInf, 0, 0});
   check(Op::LOG2, {kInf, -kInf, kNan, -kNan, 0, -T{0}, -1, -kLeast, 1, kLeast},
         {kInf, kNan, kNan, kNan, -kInf, -kInf, kNan, kNan, 0, kEmin});
-  check(Op::SIN, {kInf, -kInf, kNan, 0, -T{0}, kLeast, -kLeast}, {kNan, kNan, kNan, 0, -T{0}, kLeast, -kLeast});
+  check(Op::SIN, {kInf, -kInf, kNan, 0, -T{0}, kLeast, -kLeast},
+        {kNan, kNan, kNan, 0, -T{0}, kLeast, -kLeast});
   std::vector<T> integers, powers;
   for (int e = kEmin; e < kEmax; ++e) {
     integers.push_back(static_cast<T>(e));
@@ -349,9 +351,12 @@ TEST(Transcendental, Uops) {
     Scalar type;
     size_t most;
   };
-  for (Case c : {Case{Op::EXP2, Scalar::Float32, 28}, {Op::EXP2, Scalar::Float64, 38},
-                 {Op::LOG2, Scalar::Float32, 42}, {Op::LOG2, Scalar::Float64, 58},
-                 {Op::SIN, Scalar::Float32, 120}, {Op::SIN, Scalar::Float64, 260}}) {
+  for (Case c : {Case{Op::EXP2, Scalar::Float32, 28},
+                 {Op::EXP2, Scalar::Float64, 38},
+                 {Op::LOG2, Scalar::Float32, 42},
+                 {Op::LOG2, Scalar::Float64, 58},
+                 {Op::SIN, Scalar::Float32, 120},
+                 {Op::SIN, Scalar::Float64, 260}}) {
     Graph g;
     BlockProgram program = program_for(g, c.op, c.type);
     std::printf("%s %s: %zu uops\n", std::string(name(c.op)).c_str(), to_string(c.type).c_str(),

@@ -75,7 +75,8 @@ class Kernel {
     p.source = render_llvm(name, list_, target);
     p.target = target;
     for (UOp u : list_) {
-      if (u->op == Op::DEFINE_GLOBAL) p.buffers.push_back({u->dtype, u->args[0], 0, 0, u->args[1] != 0, true});
+      if (u->op == Op::DEFINE_GLOBAL)
+        p.buffers.push_back({u->dtype, u->args[0], 0, 0, u->args[1] != 0, true});
       if (u->op == Op::SPECIAL) p.global_size[0] = u->src(0)->arg;
     }
     return p;

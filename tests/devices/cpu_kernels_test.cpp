@@ -1,9 +1,9 @@
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "devices/cpu/cpu.h"
 #include "tests/devices/cpu_kernel.h"
@@ -52,7 +52,8 @@ TEST(CpuKernels, GatedAccesses) {
       UOp i = k.range(2);
       UOp gate = k.load(flags, i);
       // Far outside where the flag is false.
-      UOp far = k(Op::MUL, k.add(Op::CAST, kI32, {k(Op::CMPEQ, i, k.number(1))}), k.number(1 << 28));
+      UOp far =
+          k(Op::MUL, k.add(Op::CAST, kI32, {k(Op::CMPEQ, i, k.number(1))}), k.number(1 << 28));
       UOp one = k.constant(v, t.is_float() ? float_bits(1) : 1);
       UOp x = k.load(in, far, gate, one);
       k.store(out, k(Op::ADD, far, k.number(8)), x, gate);

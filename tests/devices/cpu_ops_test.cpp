@@ -1,10 +1,10 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "devices/cpu/cpu.h"
 #include "tests/devices/cpu_kernel.h"
@@ -17,8 +17,9 @@ namespace {
 using test::Data;
 using test::Kernel;
 
-const std::vector<Scalar> kIntegers = {Scalar::Int8,   Scalar::UInt8, Scalar::Int16, Scalar::UInt16,
-                                       Scalar::Int32,  Scalar::UInt32, Scalar::Int64, Scalar::UInt64};
+const std::vector<Scalar> kIntegers = {Scalar::Int8,   Scalar::UInt8, Scalar::Int16,
+                                       Scalar::UInt16, Scalar::Int32, Scalar::UInt32,
+                                       Scalar::Int64,  Scalar::UInt64};
 
 std::vector<Scalar> computed_types() {
   std::vector<Scalar> types = kIntegers;
@@ -31,15 +32,23 @@ std::vector<int64_t> edges(DType t) {
   if (t.is_bool()) return {0, 1};
   if (t.is_float()) {
     double inf = std::numeric_limits<double>::infinity();
-    for (double v : {0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 7.0, 100.7, 127.5, 128.0, 255.9, 256.0, 32768.0,
-                     65504.0, 65519.9, 65520.0, 65536.5, 0x1p23 + 1, 0x1p31, 0x1p32, 0x1.fffffep62,
-                     0x1p63, 0x1p64, 1e-40, 5e-8, 1e-5, 1e10, 1e30, 3.4e38, 1e300, 0x1p-1074,
-                     2049.0000001, 0x1.002000001p0, inf, std::nan("")})
+    for (double v : {0.0,       0.5,          1.0,
+                     1.5,       2.5,          3.0,
+                     7.0,       100.7,        127.5,
+                     128.0,     255.9,        256.0,
+                     32768.0,   65504.0,      65519.9,
+                     65520.0,   65536.5,      0x1p23 + 1,
+                     0x1p31,    0x1p32,       0x1.fffffep62,
+                     0x1p63,    0x1p64,       1e-40,
+                     5e-8,      1e-5,         1e10,
+                     1e30,      3.4e38,       1e300,
+                     0x1p-1074, 2049.0000001, 0x1.002000001p0,
+                     inf,       std::nan("")})
       for (double x : {v, -v}) out.push_back(float_bits(round_to(t, x)));
     return out;
   }
-  for (int64_t v : {0, 1, 2, 3, 5, 7, 8, 100, -1, -2, -3, -7, -8, 127, 128, 255, 256, 65535, 65536,
-                    2147483647, 16777217})
+  for (int64_t v : {0,  1,  2,   3,   5,   7,   8,     100,   -1,         -2,      -3,
+                    -7, -8, 127, 128, 255, 256, 65535, 65536, 2147483647, 16777217})
     out.push_back(wrap_to(t, v));
   for (int64_t v : {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, int64_t{1} << 32,
                     int64_t{-2147483648}, int64_t{9007199254740993}, int64_t{0x4000000000000401}})
@@ -50,7 +59,7 @@ std::vector<int64_t> edges(DType t) {
 }
 
 std::vector<Op> ops_of(DType t) {
-  std::vector<Op> ops = {Op::NEG, Op::ADD, Op::SUB, Op::MUL, Op::DIV,   Op::MOD,
+  std::vector<Op> ops = {Op::NEG, Op::ADD,   Op::SUB,   Op::MUL,   Op::DIV,   Op::MOD,
                          Op::MAX, Op::CMPLT, Op::CMPEQ, Op::WHERE, Op::MULACC};
   if (t.is_float()) ops.insert(ops.end(), {Op::SQRT, Op::TRUNC});
   else ops.insert(ops.end(), {Op::XOR, Op::AND, Op::OR, Op::FLOORDIV, Op::FLOORMOD});
@@ -197,10 +206,11 @@ TEST_P(CpuOps, Cast) {
 
 TEST_P(CpuOps, Bitcast) {
   const std::pair<Scalar, Scalar> pairs[] = {
-      {Scalar::Float32, Scalar::Int32}, {Scalar::UInt32, Scalar::Float32},
+      {Scalar::Float32, Scalar::Int32},  {Scalar::UInt32, Scalar::Float32},
       {Scalar::Float64, Scalar::UInt64}, {Scalar::Int64, Scalar::Float64},
       {Scalar::Int16, Scalar::Float16},  {Scalar::Float16, Scalar::UInt16},
-      {Scalar::Int8, Scalar::UInt8},     {Scalar::UInt8, Scalar::Bool}, {Scalar::Bool, Scalar::Int8}};
+      {Scalar::Int8, Scalar::UInt8},     {Scalar::UInt8, Scalar::Bool},
+      {Scalar::Bool, Scalar::Int8}};
   for (auto [from, to] : pairs) {
     std::vector<int64_t> values = edges(from);
     values.resize((values.size() + 15) / 16 * 16);

@@ -1,8 +1,5 @@
 #include "devices/cpu/cpu.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -10,7 +7,10 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #ifdef __SSE__
 #include <xmmintrin.h>
@@ -137,16 +137,17 @@ TEST(Cpu, TextThatLlvmCannotReadIsReported) {
   EXPECT_NE(syntax.log().find("error"), std::string::npos) << syntax.log();
   EXPECT_EQ(syntax.source(), "define void @kernel( {");
   EXPECT_NE(std::string(syntax.what()).find("kernel"), std::string::npos);
-  CompileError ill_typed = compile_error(
-      with_text("define void @kernel() {\n %1 = phi i32 [ 0, %2 ]\n br label %2\n2:\n ret void\n}"));
+  CompileError ill_typed = compile_error(with_text(
+      "define void @kernel() {\n %1 = phi i32 [ 0, %2 ]\n br label %2\n2:\n ret void\n}"));
   EXPECT_FALSE(ill_typed.log().empty());
   compile_error(with_text("define void @other() {\n ret void\n}"));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Cpu, OnlyKnownFunctionsAreCalled) {
-  CompileError error = compile_error(with_text(
-      "declare void @system(ptr)\ndefine void @kernel() {\n call void @system(ptr null)\n ret void\n}"));
+  CompileError error =
+      compile_error(with_text("declare void @system(ptr)\ndefine void @kernel() {\n call void "
+                              "@system(ptr null)\n ret void\n}"));
   EXPECT_NE(std::string(error.what()).find("system"), std::string::npos) << error.what();
 }
 
@@ -155,8 +156,8 @@ TEST(Cpu, OnlyKnownFunctionsAreCalled) {
 TEST(Cpu, AFatalLlvmErrorIsAnException) {
   testing::internal::CaptureStderr();
   for (int i = 0; i < 3; ++i) {
-    CompileError error = compile_error(with_text(
-        "define void @kernel() {\n call void @llvm.nvvm.barrier0()\n ret void\n}"));
+    CompileError error = compile_error(
+        with_text("define void @kernel() {\n call void @llvm.nvvm.barrier0()\n ret void\n}"));
     EXPECT_NE(error.log().find("select"), std::string::npos) << error.what();
     EXPECT_FALSE(error.source().empty());
     EXPECT_FALSE(host().compile(add_constant(16, 1).program(host().target())).empty());
@@ -174,14 +175,16 @@ TEST(Cpu, FeaturesCountAndNotTheName) {
   EXPECT_EQ(text.find("%k"), std::string::npos) << text;
   Target baseline = cpu_target("x86-64", "");
   EXPECT_EQ(disassemble(add_constant(64, 1).program(baseline)).find("ymm"), std::string::npos);
-  Target wide = cpu_target("skylake-avx512", "+avx,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl");
+  Target wide =
+      cpu_target("skylake-avx512", "+avx,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl");
   EXPECT_NE(disassemble(add_constant(64, 1).program(wide)).find("zmm"), std::string::npos);
 }
 
 TEST(Cpu, UnknownProcessorsAndFeaturesAreRefused) {
   testing::internal::CaptureStderr();
   EXPECT_THROW(disassemble(add_constant(16, 1).program(cpu_target("pentium9", ""))), CompileError);
-  EXPECT_THROW(disassemble(add_constant(16, 1).program(cpu_target("x86-64", "+warp"))), CompileError);
+  EXPECT_THROW(disassemble(add_constant(16, 1).program(cpu_target("x86-64", "+warp"))),
+               CompileError);
   EXPECT_THROW(disassemble(add_constant(16, 1).program(cpu_target("x86-64", "avx"))), CompileError);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
@@ -200,7 +203,8 @@ TEST(Cpu, FloatEnvironmentIsTheDefault) {
   UOp out = k.output(kF32, 1), in = k.input(kF32, 1);
   k.store(out, k.number(0), k(Op::MUL, k.load(in, k.number(0)), k.real(kF32, 0.5)));
   auto halve = test::build(host(), k.program(host().target()));
-  MemoryRef halve_refs[] = {{host().wrap(&half, sizeof half), 0}, {host().wrap(&tiny, sizeof tiny), 0}};
+  MemoryRef halve_refs[] = {{host().wrap(&half, sizeof half), 0},
+                            {host().wrap(&tiny, sizeof tiny), 0}};
   LaunchArgs halve_args;
   halve_args.buffers = halve_refs;
 
@@ -276,7 +280,8 @@ TEST(Cpu, ManyThreadsCompileAndLaunch) {
 
 TEST(Cpu, PerfMapAndGdb) {
   std::shared_ptr<Device> device = make_cpu_device({.threads = 1, .perf_map = true, .gdb = true});
-  auto executable = test::build(*device, add_constant(16, 1).program(device->target(), "seen_by_perf"));
+  auto executable =
+      test::build(*device, add_constant(16, 1).program(device->target(), "seen_by_perf"));
   std::string path = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), {});

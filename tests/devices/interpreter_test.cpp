@@ -83,23 +83,27 @@ TEST_F(Interpreter, FindsAccessesOutOfBounds) {
   expect_stopped(kDouble, {{out, in}, 1, 1, {9}},
                  {"kernel test", "uop %5 (LOAD)", "buffer 1", "element 8 is out of bounds"});
   // The buffer that is there counts, not only what the code says.
-  expect_stopped(kDouble, {{out.slice(0, 8), ints({1, 2})}, 1, 1, {3}}, {"(LOAD)", "element 2 is out of bounds of the 2"});
+  expect_stopped(kDouble, {{out.slice(0, 8), ints({1, 2})}, 1, 1, {3}},
+                 {"(LOAD)", "element 2 is out of bounds of the 2"});
   expect_stopped(R"(
     %out = DEFINE_GLOBAL int32 buffer=0 elements=8 written
     %i = CONST int32 -1
     STORE (%out, %i, %i)
-  )", {{out}}, {"(STORE) in buffer 0", "element -1"});
+  )",
+                 {{out}}, {"(STORE) in buffer 0", "element -1"});
   // The last lane of a vector.
   expect_stopped(R"(
     %in = DEFINE_GLOBAL int32 buffer=0 elements=8
     %i = CONST int32 5
     %x = LOAD int32x4 (%in, %i)
-  )", {{in}}, {"element 8"});
+  )",
+                 {{in}}, {"element 8"});
 }
 
 TEST_F(Interpreter, FindsReadsOfUninitializedMemory) {
   Buffer out = ints(std::vector<int32_t>(8)), fresh(device_, Scalar::Int32, 8);
-  expect_stopped(kDouble, {{out, fresh}, 1, 1, {1}}, {"uop %5 (LOAD)", "element 0 is read before anything was written"});
+  expect_stopped(kDouble, {{out, fresh}, 1, 1, {1}},
+                 {"uop %5 (LOAD)", "element 0 is read before anything was written"});
   fresh.slice(0, 2).copy_from(std::array<int32_t, 2>{4, 5});
   run(kDouble, {{out, fresh}, 1, 1, {2}});
   expect_stopped(kDouble, {{out, fresh}, 1, 1, {3}}, {"element 2"});
@@ -120,7 +124,8 @@ TEST_F(Interpreter, GatedLanesTouchNothing) {
     %gate = VCONST boolx4 [false, true, true, false]
     %x = LOAD int32x4 (%in, %m, %gate, %seven)
     STORE (%out, %0, %x, %gate)
-  )", {{out, in}});
+  )",
+      {{out, in}});
   EXPECT_EQ(out.to_vector<int32_t>(), (std::vector<int32_t>{9, 1, 2, 9}));
   run(R"(
     %out = DEFINE_GLOBAL int32 buffer=0 elements=4 written
@@ -128,7 +133,8 @@ TEST_F(Interpreter, GatedLanesTouchNothing) {
     %x = CONST int32x4 3
     %no = CONST bool false
     STORE (%out, %far, %x, %no)
-  )", {{out}});
+  )",
+      {{out}});
 }
 
 TEST_F(Interpreter, AccumulatorsRestartInOuterLoops) {
@@ -151,7 +157,8 @@ TEST_F(Interpreter, AccumulatorsRestartInOuterLoops) {
       END (%j)
       STORE (%out, %i, %set)
     END (%i)
-  )", {{out, in}});
+  )",
+      {{out, in}});
   EXPECT_EQ(out.to_vector<int32_t>(), (std::vector<int32_t>{10, 100}));
 }
 
@@ -167,7 +174,8 @@ TEST_F(Interpreter, MovesLanes) {
     STORE (%out, %zero, %g)
     %s = VECTORIZE int32x3 (%four)
     STORE (%out, %four, %s)
-  )", {{out}});
+  )",
+      {{out}});
   EXPECT_EQ(out.to_vector<int32_t>(), (std::vector<int32_t>{4, 1, 1, 2, 4, 4, 4, 9}));
 }
 
@@ -185,7 +193,8 @@ TEST_F(Interpreter, SkipsWhatAConditionRulesOut) {
     %b = IF (%no)
       STORE (%out, %one, %zero)
     ENDIF (%b)
-  )", {{out}});
+  )",
+      {{out}});
   EXPECT_EQ(out.to_vector<int32_t>(), (std::vector<int32_t>{0, 9}));
 }
 
@@ -220,7 +229,8 @@ std::string group_sum(std::string_view barrier) {
       END (%k)
       STORE (%out, %group, %set)
     ENDIF (%if)
-  )", barrier);
+  )",
+                     barrier);
 }
 
 TEST_F(Interpreter, GroupsReduceThroughLocalMemory) {
@@ -255,7 +265,8 @@ TEST_F(Interpreter, FindsATileThatIsOverwrittenTooEarly) {
         %t = STORE (%out, %item, %x)
         {}
       END (%k)
-    )", second);
+    )",
+                       second);
   };
   Buffer out(device_, Scalar::Int32, 2);
   run(text("BARRIER (%t)"), {{out}, 1, 2});
@@ -314,7 +325,8 @@ TEST_F(Interpreter, FindsDivergentBarriers) {
         BARRIER
       ENDIF (%if)
     END (%k)
-  )", {{}, 1, 2}, {"divergent barrier"});
+  )",
+                 {{}, 1, 2}, {"divergent barrier"});
 }
 
 TEST_F(Interpreter, EmptyLaunchesRunNothing) {
@@ -331,7 +343,8 @@ TEST_F(Interpreter, RefusesTextThatIsNoUops) {
       device_->compile(p);
       ADD_FAILURE() << text;
     } catch (const CompileError& e) {
-      EXPECT_TRUE(std::string_view(e.what()).starts_with("kernel test: uop text, line ")) << e.what();
+      EXPECT_TRUE(std::string_view(e.what()).starts_with("kernel test: uop text, line "))
+          << e.what();
       EXPECT_EQ(e.source(), text);
     }
   }

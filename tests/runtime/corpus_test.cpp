@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "runtime/devices.h"
@@ -66,7 +65,8 @@ class Corpus : public testing::Test {
 using Opts = VerifyOptions::Opts;
 
 TEST_F(Corpus, CpuWithoutOpts) {
-  verify_sample("cpu", {.opts = Opts::None, .max_flops = 100'000'000, .max_bytes = 64'000'000}, kStep);
+  verify_sample("cpu", {.opts = Opts::None, .max_flops = 100'000'000, .max_bytes = 64'000'000},
+                kStep);
 }
 
 TEST_F(Corpus, CpuDefault) {
@@ -74,7 +74,9 @@ TEST_F(Corpus, CpuDefault) {
 }
 
 TEST_F(Corpus, CpuRandom) {
-  verify_sample("cpu", {.opts = Opts::Random, .seed = 7, .max_flops = 100'000'000, .max_bytes = 64'000'000}, kStep);
+  verify_sample(
+      "cpu", {.opts = Opts::Random, .seed = 7, .max_flops = 100'000'000, .max_bytes = 64'000'000},
+      kStep);
 }
 
 TEST_F(Corpus, Interpreter) {
@@ -83,7 +85,8 @@ TEST_F(Corpus, Interpreter) {
 
 TEST_F(Corpus, InterpreterRandom) {
   verify_sample("interpreter",
-                {.opts = Opts::Random, .seed = 7, .max_flops = 200'000, .max_bytes = 4'000'000}, kStep);
+                {.opts = Opts::Random, .seed = 7, .max_flops = 200'000, .max_bytes = 4'000'000},
+                kStep);
 }
 
 // The estimates are the recorded ones, and printing keeps a kernel as it is.

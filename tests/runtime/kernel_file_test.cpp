@@ -39,7 +39,8 @@ TEST(KernelFile, PrintsCanonically) {
   EXPECT_EQ(print_kernel(parse_kernel(printed)), printed);
   EXPECT_EQ(printed.find('\n'), std::string::npos);
   // Another order of fields is the same kernel.
-  std::string moved = replaced(kRowSum, R"("op":"SUM","src":[0],"axis":[1])", R"("axis":[1],"src":[0],"op":"SUM")");
+  std::string moved =
+      replaced(kRowSum, R"("op":"SUM","src":[0],"axis":[1])", R"("axis":[1],"src":[0],"op":"SUM")");
   EXPECT_EQ(print_kernel(parse_kernel(moved)), printed);
 }
 
@@ -81,31 +82,41 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Fault{"Field", R"("outputs":[2],)", "", "field 'outputs' is missing"},
         Fault{"NodeField", R"("buffer":1,)", "", "node 0 (LOAD): field 'buffer' is missing"},
-        Fault{"NodeIsNoObject", R"({"op":"SUM","src":[0],"axis":[1]})", "7", "expected an object, found 7"},
-        Fault{"UnknownOp", R"("op":"SUM")", R"("op":"PRODUCT")", "node 1 (PRODUCT): there is no such op"},
+        Fault{"NodeIsNoObject", R"({"op":"SUM","src":[0],"axis":[1]})", "7",
+              "expected an object, found 7"},
+        Fault{"UnknownOp", R"("op":"SUM")", R"("op":"PRODUCT")",
+              "node 1 (PRODUCT): there is no such op"},
         Fault{"InternalOp", R"("op":"SUM")", R"("op":"RANGE")", "there is no such op"},
         Fault{"UnknownDtype", R"("dtype":"float32","views":[{"shape":[4,8])",
               R"("dtype":"float31","views":[{"shape":[4,8])", "found \"float31\""},
-        Fault{"SourceOutOfRange", R"("src":[0])", R"("src":[9])", "not the index of an earlier node"},
+        Fault{"SourceOutOfRange", R"("src":[0])", R"("src":[9])",
+              "not the index of an earlier node"},
         Fault{"Cycle", R"("src":[0])", R"("src":[1])", "not the index of an earlier node"},
-        Fault{"NegativeSource", R"("src":[0])", R"("src":[-1])", "not the index of an earlier node"},
+        Fault{"NegativeSource", R"("src":[0])", R"("src":[-1])",
+              "not the index of an earlier node"},
         Fault{"SourceCount", R"("src":[0])", R"("src":[0,0])", "expected 1 sources, found 2"},
         Fault{"AxisOutOfRange", R"("axis":[1])", R"("axis":[2])", "axis 2 is out of range"},
         Fault{"AxesDescend", R"("axis":[1])", R"("axis":[1,0])", "must ascend"},
-        Fault{"ShapeMismatch", R"("shape":[4,1])", R"("shape":[3,1])", "the view has shape [3,1], the value [4,1]"},
+        Fault{"ShapeMismatch", R"("shape":[4,1])", R"("shape":[3,1])",
+              "the view has shape [3,1], the value [4,1]"},
         Fault{"StoreOutside", R"({"dtype":"float32","size":4})", R"({"dtype":"float32","size":3})",
               "but the buffer has 3"},
         Fault{"LoadOutside", R"("strides":[8,1])", R"("strides":[9,1])", "but the buffer has 32"},
-        Fault{"LoadBefore", R"("strides":[8,1],"offset":0)", R"("strides":[8,1],"offset":-1)", "-1"},
-        Fault{"IndexOverflows", R"("strides":[8,1])", R"("strides":[9223372036854775807,1])", "overflow"},
+        Fault{"LoadBefore", R"("strides":[8,1],"offset":0)", R"("strides":[8,1],"offset":-1)",
+              "-1"},
+        Fault{"IndexOverflows", R"("strides":[8,1])", R"("strides":[9223372036854775807,1])",
+              "overflow"},
         Fault{"NegativeSize", R"("shape":[4,8])", R"("shape":[4,-8])", "is -8, expected 0 or more"},
-        Fault{"SizeOverflows", R"("shape":[4,8])", R"("shape":[4294967296,4294967296])", "overflow"},
+        Fault{"SizeOverflows", R"("shape":[4,8])", R"("shape":[4294967296,4294967296])",
+              "overflow"},
         Fault{"StridesRank", R"("strides":[8,1])", R"("strides":[8])", "strides"},
         Fault{"MaskRank", R"("mask":null)", R"("mask":[[0,1]])", "expected null or 2 ranges"},
         Fault{"NoViews", R"("views":[{"shape":[4,8],"strides":[8,1],"offset":0,"mask":null}])",
               R"("views":[])", "expected one view or more"},
-        Fault{"BufferMissing", R"("buffer":1)", R"("buffer":2)", "there is no buffer 2; there are 2"},
-        Fault{"LoadsOtherDtype", R"({"dtype":"float32","size":32})", R"({"dtype":"int32","size":32})", "int32"},
+        Fault{"BufferMissing", R"("buffer":1)", R"("buffer":2)",
+              "there is no buffer 2; there are 2"},
+        Fault{"LoadsOtherDtype", R"({"dtype":"float32","size":32})",
+              R"({"dtype":"int32","size":32})", "int32"},
         Fault{"NegativeBuffer", R"("size":32)", R"("size":-32)", "an integer from 0"},
         Fault{"HugeNumber", R"("size":32)", R"("size":32e400)", "not JSON"},
         Fault{"FractionalSize", R"("size":32)", R"("size":32.5)", "found 32.5"},
@@ -139,7 +150,8 @@ TEST(KernelFile, DeeplyNestedJsonIsRefused) {
 }
 
 TEST(KernelFile, AMillionNodesAreRefused) {
-  std::string text = R"({"nodes":[{"op":"CONST","value":1,"dtype":"float32","views":[{"shape":[],"strides":[],"offset":0,"mask":null}]})";
+  std::string text =
+      R"({"nodes":[{"op":"CONST","value":1,"dtype":"float32","views":[{"shape":[],"strides":[],"offset":0,"mask":null}]})";
   for (int i = 0; i < 1'000'000; ++i) text += fmt::format(R"(,{{"op":"NEG","src":[{}]}})", i);
   text += R"(],"outputs":[0],"buffers":[]})";
   EXPECT_THROW(parse_kernel(text), AstError);

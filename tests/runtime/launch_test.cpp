@@ -95,9 +95,11 @@ TEST_P(Launch, RefusesWrongBuffers) {
   expect_error<ArgumentError>(launch({out, good, Buffer()}), "buffer 2: no buffer");
   expect_error<ArgumentError>(launch({out, good, good.slice(0, 7)}),
                               "expected float32[8] or more elements, found float32[7]");
-  expect_error<ArgumentError>(launch({out, good, Buffer(device_, Scalar::Int32, 8)}), "found int32[8]");
+  expect_error<ArgumentError>(launch({out, good, Buffer(device_, Scalar::Int32, 8)}),
+                              "found int32[8]");
   std::shared_ptr<Device> other = open_device(GetParam());
-  expect_error<ArgumentError>(launch({out, good, Buffer(other, Scalar::Float32, 8)}), "another device");
+  expect_error<ArgumentError>(launch({out, good, Buffer(other, Scalar::Float32, 8)}),
+                              "another device");
   EXPECT_EQ(out.to_vector<float>(), std::vector<float>(8, 7)) << "something ran";
 }
 
@@ -115,7 +117,8 @@ TEST_P(Launch, RefusesOutputsThatShareMemory) {
   EXPECT_NO_THROW(launch(8, 0)());
 
   std::array<float, 16> data{};
-  Buffer a = Buffer::wrap(device_, std::span(data)), b = Buffer::wrap(device_, std::span(data).subspan(4, 8));
+  Buffer a = Buffer::wrap(device_, std::span(data)),
+         b = Buffer::wrap(device_, std::span(data).subspan(4, 8));
   expect_error<ArgumentError>([&] { kernel.launch({a, b, other}); }, "shares memory");
 }
 
@@ -126,19 +129,22 @@ TEST_P(Launch, RefusesReadOnlyOutputs) {
   Buffer out(device_, Scalar::Float32, 8);
   EXPECT_NO_THROW(kernel.launch({out, constant, constant}));
   expect_error<ArgumentError>([&] { kernel.launch({constant, out, out}); }, "read-only");
-  expect_error<ArgumentError>([&] { constant.slice(0, 4).copy_from(std::span(data).first(4)); }, "read-only");
+  expect_error<ArgumentError>([&] { constant.slice(0, 4).copy_from(std::span(data).first(4)); },
+                              "read-only");
 }
 
 TEST_P(Launch, RefusesWrongVariables) {
   Kernel kernel = compile(symbolic_ast(), device_);
-  Buffer in = Buffer::copy_of(device_, std::vector<float>(8, 1)), out = Buffer::copy_of(device_, std::vector<float>(8, 7));
+  Buffer in = Buffer::copy_of(device_, std::vector<float>(8, 1)),
+         out = Buffer::copy_of(device_, std::vector<float>(8, 7));
   auto launch = [&](std::initializer_list<VarValue> vars) {
     return [&kernel, &in, &out, list = std::vector<VarValue>(vars)] {
       kernel.launch(std::array{out, in}, list);
     };
   };
   expect_error<ArgumentError>(launch({}), "variable 'n' has no value; expected one from 1 to 8");
-  expect_error<ArgumentError>(launch({{"n", 0}}), "variable 'n' is 0; expected a value from 1 to 8");
+  expect_error<ArgumentError>(launch({{"n", 0}}),
+                              "variable 'n' is 0; expected a value from 1 to 8");
   expect_error<ArgumentError>(launch({{"n", 9}}), "variable 'n' is 9");
   expect_error<ArgumentError>(launch({{"n", 3}, {"n", 3}}), "given twice");
   expect_error<ArgumentError>(launch({{"n", 3}, {"m", 3}}), "no variable 'm'");
@@ -150,7 +156,8 @@ TEST_P(Launch, RefusesWrongVariables) {
 TEST_P(Launch, BuffersRefuseWhatDoesNotFit) {
   Buffer buffer(device_, Scalar::Float32, 8);
   std::array<float, 7> seven{};
-  expect_error<ArgumentError>([&] { buffer.to_vector<int32_t>(); }, "holds no elements of type int32");
+  expect_error<ArgumentError>([&] { buffer.to_vector<int32_t>(); },
+                              "holds no elements of type int32");
   expect_error<ArgumentError>([&] { buffer.slice(4, 5); }, "leaves float32[8]");
   expect_error<ArgumentError>([&] { buffer.slice(-1, 5); }, "leaves float32[8]");
   expect_error<ArgumentError>([&] { buffer.copy_from(seven); }, "28 bytes");
@@ -176,7 +183,8 @@ TEST_P(Launch, FromManyThreads) {
         int64_t size = round % 2 == 0 ? 16 : 17 + t * kRounds + round;
         Kernel own = compile(add_ast(size), device_);
         own.launch({out, a, a});
-        wrong[static_cast<size_t>(t)] += out.slice(size - 1, 1).to_vector<float>()[0] != 2.0f * static_cast<float>(t);
+        wrong[static_cast<size_t>(t)] +=
+            out.slice(size - 1, 1).to_vector<float>()[0] != 2.0f * static_cast<float>(t);
         shared.launch({out, a, a});
         for (float value : out.to_vector<float>())
           wrong[static_cast<size_t>(t)] += value != 2.0f * static_cast<float>(t);
@@ -208,7 +216,8 @@ TEST_P(Launch, ManyArguments) {
   k.output(sum);
   Kernel kernel = compile(k.build(), device_);
   std::vector<Buffer> buffers = {Buffer(device_, Scalar::Int32, 3)};
-  for (int i = 0; i < kInputs; ++i) buffers.push_back(Buffer::copy_of(device_, std::vector<int32_t>{i, 1, -i}));
+  for (int i = 0; i < kInputs; ++i)
+    buffers.push_back(Buffer::copy_of(device_, std::vector<int32_t>{i, 1, -i}));
   kernel.launch(buffers);
   int32_t total = kInputs * (kInputs - 1) / 2;
   EXPECT_EQ(buffers[0].to_vector<int32_t>(), (std::vector<int32_t>{total, kInputs, -total}));

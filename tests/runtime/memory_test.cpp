@@ -1,8 +1,7 @@
 // Code is freed with its last Kernel.
 
-#include <unistd.h>
-
 #include <fstream>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -60,7 +59,8 @@ TEST(MemoryGrowth, ThousandsOfKernelsLeaveNothingBehind) {
   EXPECT_LT(resident_bytes() - before, 50 * kMegabyte);
   EXPECT_LT(mapped_regions(), regions + 100);
   RecordProperty("grown_kilobytes", static_cast<int>(distinct / 1024));
-  std::printf("grown by %.1f MB over 5000 distinct kernels\n", static_cast<double>(distinct) / kMegabyte);
+  std::printf("grown by %.1f MB over 5000 distinct kernels\n",
+              static_cast<double>(distinct) / kMegabyte);
 }
 
 }  // namespace

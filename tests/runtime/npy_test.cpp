@@ -49,8 +49,8 @@ class Npy : public testing::Test {
 };
 
 TEST_F(Npy, RoundTripsEveryType) {
-  for (const char* name : {"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-                           "float16", "bfloat16", "float32", "float64"}) {
+  for (const char* name : {"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+                           "uint64", "float16", "bfloat16", "float32", "float64"}) {
     DType dtype = *parse_dtype(name);
     std::vector<std::byte> data(6 * static_cast<size_t>(dtype.itemsize()), std::byte{1});
     for (const std::vector<int64_t>& shape :
@@ -60,7 +60,8 @@ TEST_F(Npy, RoundTripsEveryType) {
       EXPECT_EQ(array.dtype, dtype);
       EXPECT_EQ(array.shape, shape);
       EXPECT_EQ(array.data, data);
-      EXPECT_EQ(fs::file_size(path("a.npy")) % 64, data.size() % 64) << "data is not aligned to 64 bytes";
+      EXPECT_EQ(fs::file_size(path("a.npy")) % 64, data.size() % 64)
+          << "data is not aligned to 64 bytes";
     }
   }
 }
@@ -75,16 +76,23 @@ TEST_F(Npy, ScalarsAndEmptyArrays) {
 
 TEST_F(Npy, ReadsWhatNumPyWrites) {
   std::string data(24, '\0');
-  EXPECT_EQ(read_npy(write("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", data)).size(), 6);
-  EXPECT_EQ(read_npy(write("{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }\n", data, 2)).size(), 6);
-  EXPECT_EQ(read_npy(write("{'descr': '<f4', 'fortran_order': True, 'shape': (6,), }\n", data)).size(), 6)
+  EXPECT_EQ(
+      read_npy(write("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", data))
+          .size(),
+      6);
+  EXPECT_EQ(read_npy(write("{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }\n", data, 2))
+                .size(),
+            6);
+  EXPECT_EQ(
+      read_npy(write("{'descr': '<f4', 'fortran_order': True, 'shape': (6,), }\n", data)).size(), 6)
       << "one axis has no order";
 }
 
 TEST_F(Npy, RefusesWhatItCannotUse) {
   std::string data(24, '\0');
   auto header = [](std::string_view descr, std::string_view order, std::string_view shape) {
-    return fmt::format("{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}\n", descr, order, shape);
+    return fmt::format("{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}\n", descr, order,
+                       shape);
   };
   expect_refused(path("missing.npy"), "No such file");
   expect_refused(write(header("'<f4'", "True", "(2, 3)"), data), "Fortran order");
@@ -93,7 +101,8 @@ TEST_F(Npy, RefusesWhatItCannotUse) {
   expect_refused(write(header("[('a', '<f4')]", "False", "(6,)"), data), "structured");
   expect_refused(write(header("'<f4'", "False", "(2, 4)"), data), "does not have 24 bytes");
   expect_refused(write(header("'<f4'", "False", "(2, 2)"), data), "does not have 24 bytes");
-  expect_refused(write(header("'<f4'", "False", "(4611686018427387904, 4611686018427387904)"), data), "bytes");
+  expect_refused(
+      write(header("'<f4'", "False", "(4611686018427387904, 4611686018427387904)"), data), "bytes");
   expect_refused(write(header("'<f4'", "False", "(-6,)"), data), "no size");
   expect_refused(write(header("'<f4'", "Maybe", "(6,)"), data), "neither True nor False");
   expect_refused(write("{'descr': '<f4'}\n", data), "must be there");
@@ -116,7 +125,8 @@ TEST_F(Npy, AFailedWriteLeavesTheOldFile) {
   std::vector<std::byte> data(24);
   write_npy(path("a.npy"), Scalar::Float32, std::vector<int64_t>{6}, data);
   std::string before = read_file(path("a.npy"));
-  EXPECT_THROW(write_npy(path("none/a.npy"), Scalar::Float32, std::vector<int64_t>{6}, data), FileError);
+  EXPECT_THROW(write_npy(path("none/a.npy"), Scalar::Float32, std::vector<int64_t>{6}, data),
+               FileError);
   EXPECT_THROW(write_npy("/dev/full", Scalar::Float32, std::vector<int64_t>{6}, data), FileError);
   EXPECT_EQ(read_file(path("a.npy")), before);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);

@@ -39,8 +39,10 @@ TEST(Numbers, IntegerDivisionIsTotal) {
     }
     std::vector<Values> inputs = {ints(dtype, a), ints(dtype, b)};
     Values q = ints(dtype, quotients), r = ints(dtype, remainders);
-    expect_outputs(binary(dtype, 19, [](auto& k, auto x, auto y) { k.output(x / y); }), inputs, {q});
-    expect_outputs(binary(dtype, 19, [](auto& k, auto x, auto y) { k.output(x % y); }), inputs, {r});
+    expect_outputs(binary(dtype, 19, [](auto& k, auto x, auto y) { k.output(x / y); }), inputs,
+                   {q});
+    expect_outputs(binary(dtype, 19, [](auto& k, auto x, auto y) { k.output(x % y); }), inputs,
+                   {r});
     expect_outputs(binary(dtype, 19,
                           [](auto& k, auto x, auto y) {
                             k.output(x / y);
@@ -66,7 +68,8 @@ TEST(Numbers, MaskedOffLanesDoNotDivide) {
   KernelBuilder k;
   Tensor a = k.input(Scalar::Int32, {5}), b = k.input(Scalar::Int32, {5});
   k.output(a.pad({{2, 4}}) / b.pad({{2, 4}}));
-  expect_outputs(k.build(), {ints(Scalar::Int32, {8, 9, 10, 11, 12}), ints(Scalar::Int32, {1, 2, 3, 4, 5})},
+  expect_outputs(k.build(),
+                 {ints(Scalar::Int32, {8, 9, 10, 11, 12}), ints(Scalar::Int32, {1, 2, 3, 4, 5})},
                  {ints(Scalar::Int32, {0, 0, 8, 4, 3, 2, 2, 0, 0, 0, 0})});
 }
 
@@ -78,9 +81,10 @@ TEST(Numbers, ComparisonsWithNanAreFalse) {
     k.output(equal(x, y));
     k.output(where(less(x, y), x, 7.0));
   });
-  expect_outputs(ast, {a, b},
-                 {ints(Scalar::Bool, {0, 0, 0, 0, 0, 0, 1, 0}), ints(Scalar::Bool, {0, 0, 0, 1, 0, 1, 0, 1}),
-                  reals(Scalar::Float32, {7, 7, 7, 7, 7, 7, -kInf, 7})});
+  expect_outputs(
+      ast, {a, b},
+      {ints(Scalar::Bool, {0, 0, 0, 0, 0, 0, 1, 0}), ints(Scalar::Bool, {0, 0, 0, 1, 0, 1, 0, 1}),
+       reals(Scalar::Float32, {7, 7, 7, 7, 7, 7, -kInf, 7})});
 }
 
 TEST(Numbers, AlgebraDoesNotForgetNanInfinityAndSignOfZero) {
@@ -92,18 +96,20 @@ TEST(Numbers, AlgebraDoesNotForgetNanInfinityAndSignOfZero) {
     k.output(x / x);
     k.output(1.0 / -x);
     k.output(x + -0.0);
-    expect_outputs(k.build(), {reals(dtype, {kInf, kNan, 0, -0.0, 2})},
-                   {reals(dtype, {kNan, kNan, 0, -0.0, 0}), reals(dtype, {kNan, kNan, 0, 0, 0}),
-                    reals(dtype, {kNan, kNan, kNan, kNan, 1}),
-                    reals(dtype, {-0.0, kNan, -kInf, kInf, -0.5}), reals(dtype, {kInf, kNan, 0, -0.0, 2})});
+    expect_outputs(
+        k.build(), {reals(dtype, {kInf, kNan, 0, -0.0, 2})},
+        {reals(dtype, {kNan, kNan, 0, -0.0, 0}), reals(dtype, {kNan, kNan, 0, 0, 0}),
+         reals(dtype, {kNan, kNan, kNan, kNan, 1}), reals(dtype, {-0.0, kNan, -kInf, kInf, -0.5}),
+         reals(dtype, {kInf, kNan, 0, -0.0, 2})});
   }
 }
 
 TEST(Numbers, MaxPropagatesNan) {
   Ast ast = binary(Scalar::Float32, 4, [](auto& k, auto x, auto y) { k.output(maximum(x, y)); });
-  expect_outputs(ast,
-                 {reals(Scalar::Float32, {kNan, 1, kNan, -kInf}), reals(Scalar::Float32, {1, kNan, kNan, 3})},
-                 {reals(Scalar::Float32, {kNan, kNan, kNan, 3})});
+  expect_outputs(
+      ast,
+      {reals(Scalar::Float32, {kNan, 1, kNan, -kInf}), reals(Scalar::Float32, {1, kNan, kNan, 3})},
+      {reals(Scalar::Float32, {kNan, kNan, kNan, 3})});
 }
 
 TEST(Numbers, FloatsAreNoIntegersInComparisons) {
@@ -139,9 +145,10 @@ TEST(Numbers, CastsOfLargeUnsigned) {
   k.output(x.cast(Scalar::Float64));
   k.output(x.cast(Scalar::Float32));
   int64_t big = (int64_t{1} << 32) + 1;
-  expect_outputs(k.build(), {ints(Scalar::UInt64, {big, -1, INT64_MIN + 1})},
-                 {reals(Scalar::Float64, {4294967297.0, 18446744073709551616.0, 9223372036854775808.0}),
-                  reals(Scalar::Float32, {4294967296.0, 18446744073709551616.0, 9223372036854775808.0})});
+  expect_outputs(
+      k.build(), {ints(Scalar::UInt64, {big, -1, INT64_MIN + 1})},
+      {reals(Scalar::Float64, {4294967297.0, 18446744073709551616.0, 9223372036854775808.0}),
+       reals(Scalar::Float32, {4294967296.0, 18446744073709551616.0, 9223372036854775808.0})});
 }
 
 TEST(Numbers, CastsToIntegersSaturate) {
@@ -250,10 +257,11 @@ TEST(Numbers, NestedDivisionOfVariables) {
   Ast ast = k.build();
   for (int64_t x = 0; x <= 124; x += 4)
     for (int64_t y : {-100, -7, -6, -1, 0, 1, 5, 6, 100})
-      expect_outputs(ast, {},
-                     {ints(Scalar::Int32, {x / -2 / -3}), ints(Scalar::Int32, {((x + 10) / -2 + 10) / -4}),
-                      ints(Scalar::Int32, {25 * x + 3}), ints(Scalar::Int32, {y / -3 % -2 + y / 6 * -2})},
-                     {.vars = {{"a", x}, {"b", y}}, .opts = {{}}});
+      expect_outputs(
+          ast, {},
+          {ints(Scalar::Int32, {x / -2 / -3}), ints(Scalar::Int32, {((x + 10) / -2 + 10) / -4}),
+           ints(Scalar::Int32, {25 * x + 3}), ints(Scalar::Int32, {y / -3 % -2 + y / 6 * -2})},
+          {.vars = {{"a", x}, {"b", y}}, .opts = {{}}});
 }
 
 TEST(Numbers, ProductsThatCrossZero) {
@@ -265,15 +273,17 @@ TEST(Numbers, ProductsThatCrossZero) {
   Ast ast = k.build();
   for (int64_t i = -2; i <= 5; ++i)
     for (int64_t j = -4; j <= 3; ++j)
-      expect_outputs(ast, {},
-                     {ints(Scalar::Int32, {i * -3 < 0 ? 1 : 2}), ints(Scalar::Int32, {i * j < 0 ? 1 : 2})},
-                     {.vars = {{"x", i}, {"y", j}}, .opts = {{}}});
+      expect_outputs(
+          ast, {},
+          {ints(Scalar::Int32, {i * -3 < 0 ? 1 : 2}), ints(Scalar::Int32, {i * j < 0 ? 1 : 2})},
+          {.vars = {{"x", i}, {"y", j}}, .opts = {{}}});
 }
 
 TEST(Numbers, HalfRoundsAfterEachOp) {
   Ast ast = binary(Scalar::Float16, 3, [](auto& k, auto x, auto y) { k.output((x + y) - x); });
-  expect_outputs(ast, {reals(Scalar::Float16, {2048, 65504, 1}), reals(Scalar::Float16, {1, 65504, 0x1p-11})},
-                 {reals(Scalar::Float16, {0, kInf, 0})});
+  expect_outputs(
+      ast, {reals(Scalar::Float16, {2048, 65504, 1}), reals(Scalar::Float16, {1, 65504, 0x1p-11})},
+      {reals(Scalar::Float16, {0, kInf, 0})});
 }
 
 }  // namespace

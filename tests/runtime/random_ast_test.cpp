@@ -1,5 +1,7 @@
 // Random kernels give on every device and with every schedule what their AST says.
 
+#include "tests/random_ast.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -8,7 +10,6 @@
 #include "codegen/ast_text.h"
 #include "codegen/eval.h"
 #include "tests/ast_eval.h"
-#include "tests/random_ast.h"
 
 namespace quern {
 namespace {
@@ -32,8 +33,7 @@ TEST_P(RandomAst, RunsAsEvaluated) {
     std::vector<Values> expected = evaluate(kernel.ast, kernel.buffers, kernel.vars);
     expected.resize(kernel.ast.outputs().size());
     // Exactly, but for the sign of zero, which MAX may choose.
-    expect_near(kernel.ast, kernel.buffers, expected, 0,
-                {.vars = kernel.var_values(), .walks = 2});
+    expect_near(kernel.ast, kernel.buffers, expected, 0, {.vars = kernel.var_values(), .walks = 2});
     if (HasFailure()) return;
   }
 }

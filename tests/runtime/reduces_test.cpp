@@ -51,14 +51,16 @@ TEST(Reduces, MeanOfLargeHalves) {
   KernelBuilder k;
   Tensor sum = k.input(Scalar::Float16, {3}).cast(Scalar::Float32).sum(0);
   k.output((sum / 3.0).cast(Scalar::Float16));
-  expect_outputs(k.build(), {repeated(Scalar::Float16, 60000, 3)}, {reals(Scalar::Float16, {60000})});
+  expect_outputs(k.build(), {repeated(Scalar::Float16, 60000, 3)},
+                 {reals(Scalar::Float16, {60000})});
 }
 
 TEST(Reduces, OfDifferentLengthsInOneKernel) {
   KernelBuilder k;
   Tensor a = k.input(Scalar::Float32, {16, 10, 1}), b = k.input(Scalar::Float32, {16, 1, 20});
   k.output(a.sum(1) + b.sum(2));
-  Values x = zeros(Scalar::Float32, 160), y = zeros(Scalar::Float32, 320), out = zeros(Scalar::Float32, 16);
+  Values x = zeros(Scalar::Float32, 160), y = zeros(Scalar::Float32, 320),
+         out = zeros(Scalar::Float32, 16);
   std::vector<double> p, q, r(16);
   for (int i = 0; i < 160; ++i) r[static_cast<size_t>(i / 10)] += p.emplace_back(i % 7 - 3);
   for (int i = 0; i < 320; ++i) r[static_cast<size_t>(i / 20)] += q.emplace_back(i % 11);
@@ -78,7 +80,8 @@ TEST(Reduces, SumAndMaxOfOneRow) {
     sum[row] += in.back();
     max[row] = std::max(max[row], in.back());
   }
-  expect_outputs(k.build(), {ints(Scalar::Int32, in)}, {ints(Scalar::Int32, sum), ints(Scalar::Int32, max)});
+  expect_outputs(k.build(), {ints(Scalar::Int32, in)},
+                 {ints(Scalar::Int32, sum), ints(Scalar::Int32, max)});
 }
 
 std::vector<double> wave(size_t n) {
@@ -102,7 +105,8 @@ TEST_P(Softmax, InOneKernel) {
   Tensor t = k.input(Scalar::Float32, {rows, columns});
   Tensor e = exp2((t - t.max(1)) * 1.4426950408889634);
   k.output(e / e.sum(1));
-  expect_near(k.build(), {reals(Scalar::Float32, x)}, {reals(Scalar::Float32, y)}, 1e-6, {.walks = 12});
+  expect_near(k.build(), {reals(Scalar::Float32, x)}, {reals(Scalar::Float32, y)}, 1e-6,
+              {.walks = 12});
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Softmax,
@@ -123,7 +127,8 @@ TEST_P(LayerNorm, InOneKernel) {
   }
   KernelBuilder k;
   Tensor t = k.input(Scalar::Float32, {rows, columns});
-  Tensor gain = k.input(Scalar::Float32, {1, columns}), bias = k.input(Scalar::Float32, {1, columns});
+  Tensor gain = k.input(Scalar::Float32, {1, columns}),
+         bias = k.input(Scalar::Float32, {1, columns});
   Tensor centered = t - t.sum(1) / n;
   Tensor variance = (centered * centered).sum(1) / n;
   k.output(centered / sqrt(variance + 1e-5) * gain + bias);
@@ -156,8 +161,10 @@ TEST(Reduces, SoftmaxToHalfSumsToOne) {
 // right columns are ones.
 Tensor count(KernelBuilder& k, int64_t n, double one) {
   Tensor ones = k.constant(Scalar::Int32, one, {n + 1, n}).pad({{0, 0}, {n - 1, 0}});
-  return ones.reshape({(n + 1) * (2 * n - 1)}).shrink({{0, n * 2 * n}}).reshape({n, 2 * n}).shrink(
-      {{0, n}, {0, n}});
+  return ones.reshape({(n + 1) * (2 * n - 1)})
+      .shrink({{0, n * 2 * n}})
+      .reshape({n, 2 * n})
+      .shrink({{0, n}, {0, n}});
 }
 
 TEST(Reduces, CountingATriangularMask) {
@@ -182,9 +189,10 @@ TEST(Reduces, GatherStaysInBounds) {
     k.output(where(equal(idx, j.cast(index).expand({7, 256})), data.expand({7, 256}), 0.0).sum(1));
     std::vector<double> values;
     for (int i = 0; i < 256; ++i) values.push_back(i + 1);
-    expect_outputs(k.build(),
-                   {ints(index, {-19238, -257, 256, 495, 10982377, 0, 255}), reals(Scalar::Float32, values)},
-                   {reals(Scalar::Float32, {0, 0, 0, 0, 0, 1, 256})}, {.walks = 3});
+    expect_outputs(
+        k.build(),
+        {ints(index, {-19238, -257, 256, 495, 10982377, 0, 255}), reals(Scalar::Float32, values)},
+        {reals(Scalar::Float32, {0, 0, 0, 0, 0, 1, 256})}, {.walks = 3});
   }
 }
 

@@ -45,7 +45,8 @@ TEST(Views, FlippedVectorsLoadFromTheirLowEnd) {
   Values out = counting(Scalar::Float32, 8);
   std::ranges::reverse(out.lanes);
   expect_outputs(ast, {counting(Scalar::Float32, 8)}, {out});
-  expect_outputs(ast, {counting(Scalar::Float32, 8)}, {out}, {.opts = {{Opt{OptOp::UPCAST, 0, 4}}}});
+  expect_outputs(ast, {counting(Scalar::Float32, 8)}, {out},
+                 {.opts = {{Opt{OptOp::UPCAST, 0, 4}}}});
 }
 
 TEST(Views, FlippedWindow) {
@@ -98,8 +99,10 @@ TEST(Views, SymbolicOffsets) {
   SInt offset = SInt::variable(s) * 64;
   b.add_buffer({Scalar::Int32, 8 * 32, 0, 0, false, false});
   b.add_buffer({Scalar::Int32, 3200, 0, 0, false, false});
-  ShapeTracker in({view({100, 32, 2}, {32, 1, 0}, 0, {{0, 100}, {0, 32}, {0, 1}}), view({8, 32}, {0, 2}, offset)});
-  NodeId store = b.store(0, Scalar::Int32, ShapeTracker::make({8, 32}), b.load(1, Scalar::Int32, in));
+  ShapeTracker in({view({100, 32, 2}, {32, 1, 0}, 0, {{0, 100}, {0, 32}, {0, 1}}),
+                   view({8, 32}, {0, 2}, offset)});
+  NodeId store =
+      b.store(0, Scalar::Int32, ShapeTracker::make({8, 32}), b.load(1, Scalar::Int32, in));
   Ast ast = b.finish(std::span(&store, 1));
   for (int64_t value : {1, 7, 99}) {
     std::vector<int64_t> expected;
@@ -148,7 +151,8 @@ TEST(Views, PartOfABufferIsUpdated) {
 
 TEST(Views, UpcastOfEveryAxisOfOneElement) {
   Ast ast = copy_through({view({4, 4}, {0, 0}, 0)}, 1);
-  expect_outputs(ast, {reals(Scalar::Float32, {3})}, {repeated(Scalar::Float32, 3, 16)}, {.walks = 12});
+  expect_outputs(ast, {reals(Scalar::Float32, {3})}, {repeated(Scalar::Float32, 3, 16)},
+                 {.walks = 12});
 }
 
 TEST(Views, ImagesAreFloat32InUse) {
@@ -156,12 +160,14 @@ TEST(Views, ImagesAreFloat32InUse) {
   b.add_buffer({Scalar::Float16, 2 * 3 * 4, 2, 3, false, false});
   b.add_buffer({Scalar::Float16, 2 * 3 * 4, 2, 3, false, false});
   NodeId x = b.load(1, Scalar::Float32, ShapeTracker::make({24}));
-  NodeId third = b.constant(Scalar::Float32, float_bits(1.0 / 3), ShapeTracker({view({24}, {0}, 0)}));
+  NodeId third =
+      b.constant(Scalar::Float32, float_bits(1.0 / 3), ShapeTracker({view({24}, {0}, 0)}));
   NodeId src[] = {x, third};
   NodeId store = b.store(0, Scalar::Float32, ShapeTracker::make({24}), b.alu(Op::MUL, src));
   Ast ast = b.finish(std::span(&store, 1));
   std::vector<double> expected;
-  for (int i = 1; i <= 24; ++i) expected.push_back(static_cast<float>(i) * static_cast<float>(1.0 / 3));
+  for (int i = 1; i <= 24; ++i)
+    expected.push_back(static_cast<float>(i) * static_cast<float>(1.0 / 3));
   expect_outputs(ast, {counting(Scalar::Float16, 24)}, {reals(Scalar::Float16, expected)});
 }
 
@@ -169,7 +175,8 @@ TEST(Views, ImagesAreFloat32InUse) {
 TEST(Views, ConstantsAreFoldedOnce) {
   KernelBuilder k;
   k.output(log2(k.constant(Scalar::Float32, 0, {6, 2, 2, 294})));
-  expect_outputs(k.build(), {}, {repeated(Scalar::Float32, -HUGE_VAL, 6 * 2 * 2 * 294)}, {.walks = 2});
+  expect_outputs(k.build(), {}, {repeated(Scalar::Float32, -HUGE_VAL, 6 * 2 * 2 * 294)},
+                 {.walks = 2});
   KernelBuilder large;
   large.output(exp2(large.constant(Scalar::Float32, 3, {4096, 4096})));
   size_t uops = 0;
