@@ -1,8 +1,8 @@
 // How long a kernel takes from AST to callable, on one thread, over the kernels of
 //   bench_compile [--kernels=FOLDER] [--step=N] [Google Benchmark's flags]
-// An iteration compiles every Nth kernel of the folder's files once. The counters are milliseconds a
-// kernel: `generate` from AST to source, `compile` from there to machine code, `load` until it can be
-// called, `all` their sum.
+// An iteration compiles every Nth kernel of the folder's files once. The counters are milliseconds
+// a kernel: `generate` from AST to source, `compile` from there to machine code, `load` until it
+// can be called, `all` their sum.
 
 #include <algorithm>
 #include <array>

@@ -17,16 +17,17 @@ namespace quern {
 
 using NodeId = uint32_t;
 
-// A node of a kernel at tensor level. A value has a shape and an element type; the operands of an op
-// agree in both (but for the condition of WHERE, which is bool).
-//   LOAD        tracker, buffer: the elements of a buffer as the tracker shows them, in its type; an
-//               image's are widened to float32
+// A node of a kernel at tensor level. A value has a shape and an element type; the operands of an
+// op agree in both (but for the condition of WHERE, which is bool).
+//   LOAD        tracker, buffer: the elements of a buffer as the tracker shows them, in its type;
+//               an image's are widened to float32
 //   CONST       tracker, and value or var: one number seen through the tracker
-//   SUM, MAX_REDUCE  src, axes: the reduced axes have size 1 afterwards. A SUM of bool is `or`; a SUM of
-//               half or bfloat16 accumulates in float32 and rounds once
+//   SUM, MAX_REDUCE  src, axes: the reduced axes have size 1 afterwards. A SUM of bool is `or`; a
+//               SUM of half or bfloat16 accumulates in float32 and rounds once
 //   EXPAND      src, shape: repeats axes of size 1
-//   STORE       src, tracker, buffer: casts to `dtype`, which is the buffer's (float32 for an image, which
-//               rounds to its own); positions where a mask of the tracker says no are not written
+//   STORE       src, tracker, buffer: casts to `dtype`, which is the buffer's (float32 for an
+//               image, which rounds to its own); positions where a mask of the tracker says no are
+//               not written
 //   Alu ops     src
 struct AstNode {
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -47,12 +48,12 @@ struct AstNode {
   bool is_reduce() const { return op == Op::SUM || op == Op::MAX_REDUCE; }
 };
 
-// A kernel: what to compute, not how. Immutable; made by AstBuilder, which checks everything that can
-// be wrong, so that whoever holds an Ast may rely on it:
+// A kernel: what to compute, not how. Immutable; made by AstBuilder, which checks everything that
+// can be wrong, so that whoever holds an Ast may rely on it:
 //   - sources stand before their users, and shapes and types fit;
 //   - every valid access lies inside its buffer, for all values of the variables;
-//   - output i stores to buffer i, each buffer is stored to at most once, no two positions store to one
-//     element, and all STOREs have the same shape.
+//   - output i stores to buffer i, each buffer is stored to at most once, no two positions store to
+//     one element, and all STOREs have the same shape.
 class Ast {
  public:
   std::span<const AstNode> nodes() const { return nodes_; }
@@ -68,8 +69,8 @@ class Ast {
   std::span<const NodeId> outputs() const { return outputs_; }
   int rank() const { return static_cast<int>(shapes_[nodes_[outputs_[0]].shape].size()); }
 
-  // One operation an element of each Alu node over its shape, a reduce counting its source's elements;
-  // CAST and BITCAST count nothing.
+  // One operation an element of each Alu node over its shape, a reduce counting its source's
+  // elements; CAST and BITCAST count nothing.
   SInt flops() const;
   // The sizes of all buffers; INT64_MAX if that is more.
   int64_t bytes() const;
@@ -85,8 +86,8 @@ class Ast {
   std::vector<NodeId> outputs_;
 };
 
-// Makes the nodes of an Ast one by one. Equal nodes are one. Every call throws AstError if what it is
-// given does not fit, and says what was expected; the builder is unchanged then.
+// Makes the nodes of an Ast one by one. Equal nodes are one. Every call throws AstError if what it
+// is given does not fit, and says what was expected; the builder is unchanged then.
 // For writing kernels by hand see tensor.h.
 class AstBuilder {
  public:

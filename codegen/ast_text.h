@@ -6,8 +6,8 @@
 
 namespace quern {
 
-// The kernel for readers: its variables and buffers, then a node a line, with its shape, dtype and what it
-// refers to:
+// The kernel for readers: its variables and buffers, then a node a line, with its shape, dtype and
+// what it refers to:
 //
 //   buffer 0: float32[4] written
 //   buffer 1: float32[32]

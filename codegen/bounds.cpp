@@ -9,15 +9,16 @@ namespace {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-// Wide enough for any product of two int64. (A GNU extension that every 64-bit compiler we use has.)
+// Wide enough for any product of two int64. (A GNU extension that every 64-bit compiler we use
+// has.)
 __extension__ using Wide = __int128;
 
 Bounds of(UOp u) { return {u->vmin, u->vmax}; }
 Bounds full(DType t) { return {t.min_int(), t.max_int()}; }
 int64_t saturate(Wide v) { return v < kMin ? kMin : v > kMax ? kMax : static_cast<int64_t>(v); }
 
-// The range of a result computed exactly: an Index saturates, a fixed-width integer that could leave
-// its type has wrapped and may be anything.
+// The range of a result computed exactly: an Index saturates, a fixed-width integer that could
+// leave its type has wrapped and may be anything.
 Bounds exact(DType t, Wide lo, Wide hi) {
   if (t.is_index()) return {saturate(lo), saturate(hi)};
   if (lo < t.min_int() || hi > t.max_int()) return full(t);
@@ -33,8 +34,9 @@ Bounds corners(DType t, std::initializer_list<Wide> values) {
 
 Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-// Both divisions are monotone in the dividend, and in the divisor on either side of 0, so the extremes
-// lie at the corners with the divisor's ends and the values next to 0. A divisor of 0 gives 0.
+// Both divisions are monotone in the dividend, and in the divisor on either side of 0, so the
+// extremes lie at the corners with the divisor's ends and the values next to 0. A divisor of 0
+// gives 0.
 Bounds divide(Op op, DType t, Bounds a, Bounds b) {
   Wide lo = kMax, hi = kMin;
   auto visit = [&](Wide divisor) {

@@ -10,9 +10,9 @@
 
 namespace quern {
 
-// A uop with operators, for passes that write arithmetic out: `(x * 2.0 + 1.0) < y`. A number on either
-// side is a constant of the other side's type and lanes; `~`, `!` and `&&` do not exist (bool has & | ^).
-// Ops on constants alone are folded. The graph must outlive it.
+// A uop with operators, for passes that write arithmetic out: `(x * 2.0 + 1.0) < y`. A number on
+// either side is a constant of the other side's type and lanes; `~`, `!` and `&&` do not exist
+// (bool has & | ^). Ops on constants alone are folded. The graph must outlive it.
 class Expr {
  public:
   Expr(Graph& graph, UOp u) : graph_(&graph), u_(u) {}

@@ -9,9 +9,9 @@ namespace quern {
 
 // The element types, in one list: X(Enumerator, name, bits, kind).
 //
-// `Index` is the type of loop counters and of addresses before legalization: an integer of unbounded
-// range whose [min, max] is known. Legalization turns it into int32 or int64, whichever the bounds
-// allow. It has no storage and never appears in an AST.
+// `Index` is the type of loop counters and of addresses before legalization: an integer of
+// unbounded range whose [min, max] is known. Legalization turns it into int32 or int64, whichever
+// the bounds allow. It has no storage and never appears in an AST.
 #define QUERN_SCALAR_TYPES(X)        \
   X(Void, "void", 0, None)           \
   X(Bool, "bool", 8, Bool)           \
@@ -80,7 +80,8 @@ struct DType {
 
 // "float32", or "float32x16" for more than one lane.
 std::string to_string(DType dtype);
-// The scalar type of that name (as in the kernel JSON), or nothing. "index" and "void" are not found.
+// The scalar type of that name (as in the kernel JSON), or nothing. "index" and "void" are not
+// found.
 std::optional<DType> parse_dtype(std::string_view name);
 
 }  // namespace quern

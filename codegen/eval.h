@@ -25,8 +25,8 @@ int64_t wrap_to(DType dtype, int64_t value);
 uint64_t to_storage(DType dtype, int64_t lane);
 int64_t from_storage(DType dtype, uint64_t bits);
 
-// One lane of an Alu op. `operand` is the type of the last source (the only one that matters: that of
-// WHERE's condition is bool), `result` that of the node.
+// One lane of an Alu op. `operand` is the type of the last source (the only one that matters: that
+// of WHERE's condition is bool), `result` that of the node.
 int64_t eval(Op op, DType operand, DType result, std::span<const int64_t> src);
 
 // The neutral element of ADD or MAX in that type: 0, or the lowest value (-inf for floats).

@@ -28,8 +28,8 @@ bool is_multiple(UOp base, int64_t offset, int64_t n) {
 
 }  // namespace
 
-// The node's values at each combination of positions of its LANEs, by substitution: index arithmetic
-// folds best with numbers in the place of LANEs.
+// The node's values at each combination of positions of its LANEs, by substitution: index
+// arithmetic folds best with numbers in the place of LANEs.
 std::vector<UOp> AccessExpander::enumerate(UOp root) {
   std::unordered_map<UOp, std::vector<UOp>> values;
   for (UOp u : reachable({&root, 1})) {
@@ -104,8 +104,8 @@ std::vector<AccessExpander::Lane> AccessExpander::lanes_of(UOp u, LaneMask mask)
   return lanes;
 }
 
-// Sorts by address and cuts where the next address does not follow. Lanes that are always gated off are
-// left out; lanes of one address stay together only if `u` is a load.
+// Sorts by address and cuts where the next address does not follow. Lanes that are always gated off
+// are left out; lanes of one address stay together only if `u` is a load.
 std::vector<AccessExpander::Run> AccessExpander::runs(UOp u, std::vector<Lane> lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.gate && l.gate->is_const(0); });
   auto gate_id = [](const Lane& l) { return l.gate ? l.gate->id + 1 : 0; };

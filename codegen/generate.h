@@ -26,9 +26,9 @@ struct GenerateHooks {
   std::function<void(const LinearUOps& uops)> after_linearize;
 };
 
-// Codegen, whole: a schedule to a Program. Pure and deterministic: equal arguments give equal bytes.
-// Throws AstError for what only lowering can see (an in-place read at another element) and CompileError for
-// what the target cannot do.
+// Codegen, whole: a schedule to a Program. Pure and deterministic: equal arguments give equal
+// bytes. Throws AstError for what only lowering can see (an in-place read at another element) and
+// CompileError for what the target cannot do.
 Program generate(const Schedule& schedule, const GenerateHooks& hooks = {});
 
 // The same from the parts that name a schedule. Throws ScheduleError if an opt is illegal.

@@ -55,8 +55,8 @@ int64_t largest_divisor(int64_t size, int64_t limit) {
   return 1;
 }
 
-// Rule: the axis along which most accesses are contiguous becomes the vector, whether it is one of the
-// results (UPCAST) or of a reduce (UNROLL).
+// Rule: the axis along which most accesses are contiguous becomes the vector, whether it is one of
+// the results (UPCAST) or of a reduce (UNROLL).
 void vectorize_contiguous(Schedule& s) {
   int best = -1, best_count = 0;
   for (int i = 0; i < s.first_lane(); ++i) {

@@ -48,8 +48,8 @@ struct Form {
   Wide min, max;
 };
 
-// The linear forms that the comparisons bound, each with what is known of it: `form < c` bounds it from
-// above, and `-form < c` from below.
+// The linear forms that the comparisons bound, each with what is known of it: `form < c` bounds it
+// from above, and `-form < c` from below.
 std::vector<Form> bounded_forms(std::span<const UOp> comparisons) {
   std::vector<Form> forms;
   for (UOp c : comparisons) {

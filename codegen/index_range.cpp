@@ -30,8 +30,8 @@ struct ValidIndex {
   Affine index;
 };
 
-// Takes the mask's ends or, if by_shape, the dimension's where the mask may reach beyond: either box
-// holds all valid coordinates.
+// Takes the mask's ends or, if by_shape, the dimension's where the mask may reach beyond: either
+// box holds all valid coordinates.
 ValidIndex valid_index(const View& view, bool by_shape, std::span<const VarBounds> vars) {
   ValidIndex result{{}, {view.offset(), view.strides()}};
   for (size_t i = 0; i < view.rank(); ++i) {
@@ -56,8 +56,8 @@ VarBounds index_bounds(const View& view, const SInt& limit, std::span<const VarB
   return range;
 }
 
-// Narrows the bounds of the one variable that `x` has, if it has one, to where x >= 1. False if x is
-// less everywhere.
+// Narrows the bounds of the one variable that `x` has, if it has one, to where x >= 1. False if x
+// is less everywhere.
 bool require_positive(const SInt& x, std::vector<VarBounds>& vars) {
   if (x.bounds(vars).max < 1) return false;
   if (x.is_constant() || x.terms()[0].vars.size() != 1) return true;
@@ -146,7 +146,8 @@ int64_t count(std::span<const VarBounds> ranges) {
   return total;
 }
 
-// Tries every valid position of the last view. The chain has no variables. Nothing if it is too large.
+// Tries every valid position of the last view. The chain has no variables. Nothing if it is too
+// large.
 std::optional<IndexRange> try_positions(std::span<const View> views) {
   std::vector<VarBounds> ranges;
   for (size_t i = 0; i < views.back().rank(); ++i) {

@@ -9,7 +9,8 @@ namespace {
 
 const SInt kOne = 1;
 
-// An axis of the new space before merging: the AST's axis, in those nodes that have this size along it.
+// An axis of the new space before merging: the AST's axis, in those nodes that have this size along
+// it.
 struct Dim {
   size_t axis;
   SInt size;

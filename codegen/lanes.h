@@ -11,7 +11,8 @@ namespace quern {
 // A set of LANE axes, as bits of their position in the order of axes (the highest is the fastest).
 using LaneMask = uint64_t;
 
-// The upcast and unrolled axes of a kernel, in the order in which their positions make up a lane number.
+// The upcast and unrolled axes of a kernel, in the order in which their positions make up a lane
+// number.
 class LaneOrder {
  public:
   // `uops` in order of id; finds the LANEs and ranks them by how many accesses are contiguous along

@@ -16,17 +16,17 @@ bool is_half(DType t) { return t.scalar == Scalar::Float16 || t.scalar == Scalar
 DType widen(DType t) { return is_half(t) ? DType(Scalar::Float32, t.lanes) : t; }
 
 // The bits of a float32 rounded to bfloat16, in the upper half; the lower half is to be ignored.
-// Adding just less than half a unit, or half of one above an odd bit, carries into what is kept exactly
-// when rounding to even goes up, into the exponent and to infinity too.
+// Adding just less than half a unit, or half of one above an odd bit, carries into what is kept
+// exactly when rounding to even goes up, into the exponent and to infinity too.
 Expr bfloat16_bits(Expr x) {
   Expr bits = x.bitcast(Scalar::UInt32);
   Expr rounded = bits + ((bits >> 16 & 1) + 0x7fff);
   return where(x == x, rounded, kNaN);
 }
 
-// A float32 rounded to float16: to a multiple of its unit there, by adding and taking away a power of
-// two so large that float32's last bit is that unit. What this gives is meaningless, for lack of such a
-// power, only where the result is infinite.
+// A float32 rounded to float16: to a multiple of its unit there, by adding and taking away a power
+// of two so large that float32's last bit is that unit. What this gives is meaningless, for lack of
+// such a power, only where the result is infinite.
 Expr round_to_float16(Expr x) {
   Expr bits = x.bitcast(Scalar::UInt32);
   Expr magnitude = (bits & ~kSign).bitcast(Scalar::Float32);
@@ -65,8 +65,8 @@ Expr float16_from_bits(Expr half) {
 
 // float64 to float32, rounded to odd: toward zero, then with the last bit set if anything was lost.
 // The lost part can then neither make nor break a tie of a second rounding, which is as good as a
-// direct one as long as it drops two bits or more (Boldo, Melquiond, "Emulation of FMA and correctly
-// rounded sums", 2008).
+// direct one as long as it drops two bits or more (Boldo, Melquiond, "Emulation of FMA and
+// correctly rounded sums", 2008).
 Expr round_to_odd(Expr x) {
   Expr nearest = x.cast(Scalar::Float32);
   Expr back = nearest.cast(Scalar::Float64);

@@ -21,8 +21,8 @@ UOp accumulate(Graph& graph, Op op, UOp acc, UOp value, const Target& target) {
   return graph.make(op, value->dtype, {acc, value});
 }
 
-// What an accumulator starts with. In floats only -0 leaves every other number as it is, also -0, so that a
-// sum has one sign of zero however it is unrolled; but an empty sum is 0.
+// What an accumulator starts with. In floats only -0 leaves every other number as it is, also -0,
+// so that a sum has one sign of zero however it is unrolled; but an empty sum is 0.
 int64_t start_of(Op op, DType dtype, std::span<const UOp> ranges) {
   bool is_never_empty = std::ranges::all_of(ranges, [](UOp r) { return r->src(0)->vmin > 0; });
   if (op == Op::ADD && dtype.is_float() && is_never_empty) return float_bits(-0.0);

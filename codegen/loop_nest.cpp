@@ -47,8 +47,8 @@ LoopNest::LoopSet LoopNest::around(const LoopSet& own) const {
   return set & ~own;
 }
 
-// One pass in order of id; true if a loop turned out to lie in more loops than was known. Accumulators
-// that share a loop all lie in whatever encloses one of them, hence the repetition.
+// One pass in order of id; true if a loop turned out to lie in more loops than was known.
+// Accumulators that share a loop all lie in whatever encloses one of them, hence the repetition.
 bool LoopNest::propagate(std::span<const UOp> uops, const std::vector<int>& role_of) {
   bool changed = false;
   for (UOp u : uops) {

@@ -8,11 +8,11 @@
 
 namespace quern {
 
-// Which uops lie in which loop, for a graph whose reduces have become accumulators. Loops are numbered
-// from the outermost in, -1 is the kernel's body.
+// Which uops lie in which loop, for a graph whose reduces have become accumulators. Loops are
+// numbered from the outermost in, -1 is the kernel's body.
 //
-// A uop lies in the innermost loop that it depends on. An accumulator's DEFINE_ACC lies around its own
-// loops, its ops and ASSIGN inside them, and users of the ASSIGN outside again.
+// A uop lies in the innermost loop that it depends on. An accumulator's DEFINE_ACC lies around its
+// own loops, its ops and ASSIGN inside them, and users of the ASSIGN outside again.
 class LoopNest {
  public:
   static constexpr size_t kMaxLoops = 256;

@@ -36,8 +36,8 @@ class Lowering {
   }
 
  private:
-  // A node at a position: the same node may be needed at several (a value summed over an axis, and used
-  // along it).
+  // A node at a position: the same node may be needed at several (a value summed over an axis, and
+  // used along it).
   struct Placement {
     Coords coords;
     Coords inner;             // of a reduce: its source's position
@@ -197,8 +197,8 @@ class Lowering {
     p.lanes = same->lanes;
   }
 
-  // No load under the reduce moves along its axes: what is summed are masks and constants, and a closed
-  // form is likely.
+  // No load under the reduce moves along its axes: what is summed are masks and constants, and a
+  // closed form is likely.
   bool counts_only(NodeId reduce, uint64_t axes) const {
     std::vector<bool> under(reduce + 1, false);
     under[reduce] = true;
@@ -303,8 +303,8 @@ class Lowering {
     return s_.cast(value, n.dtype);
   }
 
-  // A buffer that is read and written must be read at just the element written, wherever the read's gate
-  // is on: tasks and lanes run in any order.
+  // A buffer that is read and written must be read at just the element written, wherever the read's
+  // gate is on: tasks and lanes run in any order.
   void check_in_place() const {
     for (const Element& read : in_place_)
       for (const Element& written : stored_)

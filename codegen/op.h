@@ -11,26 +11,30 @@ namespace quern {
 // executable form for one lane is eval.h.
 //
 // Every op is total and works lane by lane. It computes in its operands' element type and rounds to
-// it, to nearest even; half and bfloat16 behave as if computed in float32 and rounded after each op.
+// it, to nearest even; half and bfloat16 behave as if computed in float32 and rounded after each
+// op.
 //   ADD SUB MUL NEG  integers wrap. On bool: ADD is or, MUL is and, SUB is xor, NEG is not.
 //   DIV              floats: IEEE. Integers truncate toward zero; x/0 = 0; MIN/-1 wraps to MIN.
-//   MOD              floats: fmod. Integers: the remainder of DIV, with the dividend's sign; x%0 = 0.
-//   FLOORDIV FLOORMOD integers and Index: division rounding down, remainder with the divisor's sign;
-//                    0 for a divisor of 0. Index arithmetic uses these, because their algebra has no
-//                    case distinctions.
+//   MOD              floats: fmod. Integers: the remainder of DIV, with the dividend's sign; x%0 =
+//                    0.
+//   FLOORDIV FLOORMOD integers and Index: division rounding down, remainder with the divisor's
+//   sign;
+//                    0 for a divisor of 0. Index arithmetic uses these, because their algebra has
+//                    no case distinctions.
 //   MAX              floats: NaN if either operand is NaN; MAX(-0, 0) may be either. On bool: or.
 //   CMPLT CMPEQ      bool; false if an operand is NaN. On bool, a CMPLT b is (not a) and b.
 //   AND OR XOR       bitwise on integers, logical on bool; not on floats.
 //   SHL SHR          integers by a CONST amount in [0, bits); SHR is arithmetic on signed types.
 //   WHERE            src0 ? src1 : src2, on bool lanes. Both values are evaluated.
-//   MULACC           src0 * src1 + src2. For floats the product may be rounded or not (a target with
-//                    a fused multiply-add uses it); integers wrap.
-//   EXP2 LOG2 SIN SQRT floats. SQRT is correctly rounded, the others within 2 ulp in float32 and 3 in
+//   MULACC           src0 * src1 + src2. For floats the product may be rounded or not (a target
+//                    with a fused multiply-add uses it); integers wrap.
+//   EXP2 LOG2 SIN SQRT floats. SQRT is correctly rounded, the others within 2 ulp in float32 and 3
+//   in
 //                    float64; special cases as in C's Annex F. RECIP does not exist: DIV(1, x).
 //   TRUNC            floats: toward zero, to an integral value.
-//   CAST             float to integer truncates and saturates, NaN gives 0; integer to integer wraps;
-//                    anything to bool is x != 0 (NaN gives true); bool gives 0 or 1; to a float
-//                    rounds to nearest even, overflowing to infinity.
+//   CAST             float to integer truncates and saturates, NaN gives 0; integer to integer
+//                    wraps; anything to bool is x != 0 (NaN gives true); bool gives 0 or 1; to a
+//                    float rounds to nearest even, overflowing to infinity.
 //   BITCAST          reinterprets the bits of equally sized lanes.
 //
 // Columns: X(Name, number of sources (-1: any), class, stages in which it may appear).

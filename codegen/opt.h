@@ -8,8 +8,8 @@
 
 namespace quern {
 
-// Transformations of a schedule. `axis` counts as in the printed schedule; for UNROLL from the first
-// reduce axis. `amount` 0 means the whole axis.
+// Transformations of a schedule. `axis` counts as in the printed schedule; for UNROLL from the
+// first reduce axis. `amount` 0 means the whole axis.
 //   UPCAST   splits an axis by `amount` and keeps that many results at once, as vector lanes
 //   UNROLL   the same for a reduce axis: `amount` iterations at once
 //   THREAD   splits a global axis into `amount` pieces that run as tasks on the cpu's pool

@@ -17,10 +17,11 @@ class Simplifier;
 //
 //   (ADD (ADD x c) d) -> (ADD x (ADD c d))
 //
-// An upper-case word is an op; `c`, `d`, `e` match a CONST, other letters anything; a repeated letter
-// must be the same node. A number is a CONST of that value in the type at hand (true and false for
-// bool). On the right, an op's result has the type of its last source (bool for comparisons); CAST
-// makes the type of the node that matched. No side may be deeper than a few nodes.
+// An upper-case word is an op; `c`, `d`, `e` match a CONST, other letters anything; a repeated
+// letter must be the same node. A number is a CONST of that value in the type at hand (true and
+// false for bool). On the right, an op's result has the type of its last source (bool for
+// comparisons); CAST makes the type of the node that matched. No side may be deeper than a few
+// nodes.
 class Pattern {
  public:
   static constexpr int kMaxVars = 8;

@@ -56,8 +56,8 @@ Value Addresses::element(UOp buffer, UOp index, DType type, bool in_bounds) {
   return found->second;
 }
 
-// Only the address of an access that happens is known to lie in its buffer, and that of element x only
-// if it lies between the buffer's start and that address.
+// Only the address of an access that happens is known to lie in its buffer, and that of element x
+// only if it lies between the buffer's start and that address.
 Value Addresses::of(UOp access, DType type) {
   UOp buffer = access->src(0), index = access->src(1);
   bool in_bounds = !access->gate();

@@ -147,8 +147,8 @@ Value render_mulacc(Text& text, UOp u, std::span<const Value> src, const Target&
   return text.define(t, binary(Op::ADD).of(t), " ", Typed{product}, ", ", src[2]);
 }
 
-// Half and bfloat16 are computed in float32 (a pass before this one sees to it); here they are moved
-// and converted only.
+// Half and bfloat16 are computed in float32 (a pass before this one sees to it); here they are
+// moved and converted only.
 bool is_narrow_float(DType t) {
   return t.scalar == Scalar::Float16 || t.scalar == Scalar::BFloat16;
 }

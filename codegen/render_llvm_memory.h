@@ -12,8 +12,8 @@
 // Parts of the LLVM renderer: memory accesses and lanes.
 namespace quern::llvm_ir {
 
-// Metadata by which LLVM knows that a buffer that is written overlaps no other one: a scope for each
-// such buffer, and for every access the scopes that it is not in.
+// Metadata by which LLVM knows that a buffer that is written overlaps no other one: a scope for
+// each such buffer, and for every access the scopes that it is not in.
 class AliasScopes {
  public:
   explicit AliasScopes(const LinearUOps& uops);
@@ -34,8 +34,8 @@ class AliasScopes {
   std::vector<int64_t> written_;  // buffer indices; none if there is nothing to tell
 };
 
-// Where an access whose scalar gate is false goes instead of its buffer: loads to `%zeros`, stores to
-// `%sink`. Bytes needed of each, 0 for none.
+// Where an access whose scalar gate is false goes instead of its buffer: loads to `%zeros`, stores
+// to `%sink`. Bytes needed of each, 0 for none.
 struct Dummies {
   int64_t zeros = 0;
   int64_t sink = 0;
@@ -44,8 +44,8 @@ struct Dummies {
   void define(Text& text) const;
 };
 
-// The value of each uop that has been rendered. An accumulator, by itself or by its ASSIGN, is whatever
-// it was last set to.
+// The value of each uop that has been rendered. An accumulator, by itself or by its ASSIGN, is
+// whatever it was last set to.
 class Values {
  public:
   explicit Values(const LinearUOps& uops);
@@ -60,8 +60,8 @@ class Values {
 };
 
 // The address of each access. An address x + c becomes a pointer to element x, which accesses with
-// other constants share, and a constant offset from it, which costs nothing in the machine's code: that
-// is what LLVM would make of it with more passes, and it leaves less for those that run.
+// other constants share, and a constant offset from it, which costs nothing in the machine's code:
+// that is what LLVM would make of it with more passes, and it leaves less for those that run.
 class Addresses {
  public:
   Addresses(const LinearUOps& uops, Text& text, Values& values);
@@ -87,8 +87,8 @@ class Addresses {
   std::vector<size_t> marks_;
 };
 
-// `src` are the values of the sources, `pointer` is where the access would go without a gate, `suffix`
-// ends the line.
+// `src` are the values of the sources, `pointer` is where the access would go without a gate,
+// `suffix` ends the line.
 Value render_load(Text& text, UOp u, std::span<const Value> src, Value pointer,
                   const std::string& suffix);
 void render_store(Text& text, UOp u, std::span<const Value> src, Value pointer,

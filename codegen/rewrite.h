@@ -11,7 +11,8 @@ namespace quern {
 UOp with_src(Graph& graph, UOp u, std::span<const UOp> src);
 
 // Rebuilds all that `root` depends on, sources first, without recursion. `f(u, src)` gets each old
-// node with its new sources and returns the replacement; `with_src(graph, u, src)` leaves it as it is.
+// node with its new sources and returns the replacement; `with_src(graph, u, src)` leaves it as it
+// is.
 template <class F>
 UOp rewrite(UOp root, F&& f) {
   std::vector<UOp> replacement(root->id + 1, nullptr);

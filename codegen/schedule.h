@@ -26,7 +26,8 @@ enum class AxisKind : uint8_t {
 #undef QUERN_X
 };
 
-// One loop of a schedule: `size` steps of `stride` along axis `base` of the simplified iteration space.
+// One loop of a schedule: `size` steps of `stride` along axis `base` of the simplified iteration
+// space.
 struct Axis {
   AxisKind kind = AxisKind::Global;
   SInt size = 1;
@@ -40,15 +41,16 @@ struct Axis {
 // An AST's iteration space as a list of axes, changed by opts. (AST, target, applied opts) names a
 // schedule fully; the AST must outlive it.
 //
-// The axes are those of the simplified iteration space (iteration_space.h). An axis that some reduce sums over is a reduce axis, also where the results of that
-// reduce are used along the same axis again (softmax). Axes stand in the order thread, global, reduce,
-// then unrolled and upcast ones in the order in which they were made.
+// The axes are those of the simplified iteration space (iteration_space.h). An axis that some
+// reduce sums over is a reduce axis, also where the results of that reduce are used along the same
+// axis again (softmax). Axes stand in the order thread, global, reduce, then unrolled and upcast
+// ones in the order in which they were made.
 class Schedule {
  public:
   Schedule(const Ast& ast, const Target& target);
 
-  // Throws ScheduleError, and leaves the schedule as it is, if the opt is illegal: no such axis, of the
-  // wrong kind, symbolic, not divisible by the amount, or beyond the limits of lanes.
+  // Throws ScheduleError, and leaves the schedule as it is, if the opt is illegal: no such axis, of
+  // the wrong kind, symbolic, not divisible by the amount, or beyond the limits of lanes.
   void apply(const Opt& opt);
   void apply(std::span<const Opt> opts);
 
@@ -69,8 +71,8 @@ class Schedule {
   const ShapeTracker& tracker(const AstNode& n) const { return space_.trackers[n.tracker]; }
   const Shape& shape(const AstNode& n) const { return space_.shapes[n.shape]; }
 
-  // "r_32_16R_4U": E for elementwise, r for reduces, C for a copy, the number of outputs if there are
-  // several, then the axes; [A-Za-z0-9_] only.
+  // "r_32_16R_4U": E for elementwise, r for reduces, C for a copy, the number of outputs if there
+  // are several, then the axes; [A-Za-z0-9_] only.
   std::string name() const;
   // A line for each axis with its kind, size and stride, and the opts; `colour` for a terminal.
   std::string print(bool colour) const;

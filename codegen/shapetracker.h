@@ -4,10 +4,11 @@
 //
 // Coordinates index the last view; its index is unraveled, row-major, through the shape of the view
 // before it, and so on; the first view's index is the element of the buffer. A position is valid if
-// every view's mask says so. Movement ops change the last view, and add one where no single View does
-// what is asked for. ShapeTrackers are immutable values.
+// every view's mask says so. Movement ops change the last view, and add one where no single View
+// does what is asked for. ShapeTrackers are immutable values.
 //
-// `vars` are the bounds of the kernel's variables (see view.h); a tracker without symbols needs none.
+// `vars` are the bounds of the kernel's variables (see view.h); a tracker without symbols needs
+// none.
 
 #include <cstddef>
 #include <cstdint>
@@ -62,28 +63,29 @@ class ShapeTracker {
   ShapeTracker simplify(std::span<const VarBounds> vars = {}) const;
 
   // By how many elements a step along each axis moves the index, if that is the same everywhere. An
-  // axis that a mask depends on gives nothing, unless ignore_valid: then the stride at valid positions.
+  // axis that a mask depends on gives nothing, unless ignore_valid: then the stride at valid
+  // positions.
   std::vector<std::optional<SInt>> real_strides(bool ignore_valid = false,
                                                 std::span<const VarBounds> vars = {}) const;
   // Whether validity depends on the axis, as far as can be told.
   bool axis_is_masked(size_t axis, std::span<const VarBounds> vars = {}) const;
 
-  // The elements that valid positions touch, over all variables. Never too narrow. Exact for one view
-  // (for which signs and bounds are, see SInt::bounds) and for a chain that merges to one.
+  // The elements that valid positions touch, over all variables. Never too narrow. Exact for one
+  // view (for which signs and bounds are, see SInt::bounds) and for a chain that merges to one.
   // Precondition: check({}, vars) passes.
   IndexRange index_range(std::span<const VarBounds> vars = {}) const;
   // The smallest buffer that holds index_range().
   int64_t buffer_size(std::span<const VarBounds> vars = {}) const;
 
   // Throws AstError that says what is wrong where: a dimension that can be negative, a mask that
-  // leaves its dimension for all variables, an index that can overflow int64 (at any position), a valid index that can
-  // leave the view before it, or the buffer of `buffer_size` elements if that is given. What cannot be
-  // proven from the bounds of the variables is tried value by value where that is at most about a
-  // million index computations; else it is an error.
+  // leaves its dimension for all variables, an index that can overflow int64 (at any position), a
+  // valid index that can leave the view before it, or the buffer of `buffer_size` elements if that
+  // is given. What cannot be proven from the bounds of the variables is tried value by value where
+  // that is at most about a million index computations; else it is an error.
   void check(std::optional<int64_t> buffer_size, std::span<const VarBounds> vars = {}) const;
 
-  // The element at one position, by arithmetic; values[i] is variable i's. Total: never overflows or
-  // divides by 0.
+  // The element at one position, by arithmetic; values[i] is variable i's. Total: never overflows
+  // or divides by 0.
   IndexValue expr_index(std::span<const int64_t> coords,
                         std::span<const int64_t> values = {}) const;
 

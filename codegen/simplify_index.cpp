@@ -117,8 +117,8 @@ Split split_by(const IndexSum& sum, int64_t g) {
   return out;
 }
 
-// The largest common factor g > 1 of c and some coefficients whose other terms stay in [0, g): dividing
-// by a multiple of g does not see them.
+// The largest common factor g > 1 of c and some coefficients whose other terms stay in [0, g):
+// dividing by a multiple of g does not see them.
 std::optional<std::pair<int64_t, Split>> factor_out(const IndexSum& sum, int64_t c) {
   std::vector<int64_t> candidates;
   for (auto& t : sum.terms) candidates.push_back(std::gcd(c, t.coefficient));

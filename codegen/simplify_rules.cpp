@@ -42,8 +42,8 @@ struct RuleText {
 
 using enum RuleTypes;
 
-// A float rule must hold for NaN, infinities and signed zeros: x*0, x-x and x+0 stay (x + 0 turns -0
-// into 0), x + -0 and x - 0 do not.
+// A float rule must hold for NaN, infinities and signed zeros: x*0, x-x and x+0 stay (x + 0 turns
+// -0 into 0), x + -0 and x - 0 do not.
 constexpr RuleText kRules[] = {
     // identities
     {"(ADD x 0) -> x", NoFloat},

@@ -2,16 +2,17 @@
 
 // SInt: a size, stride, offset or mask bound that may depend on the variables of a kernel.
 //
-// It is an int64 or a polynomial with integer coefficients over the variables, in canonical form. Why a
-// polynomial and not nodes of the uop graph: shapes, strides and offsets are only ever added,
+// It is an int64 or a polynomial with integer coefficients over the variables, in canonical form.
+// Why a polynomial and not nodes of the uop graph: shapes, strides and offsets are only ever added,
 // multiplied and divided where that is exact, so polynomials are closed under all that views do;
 // equality is structural ("does this stride continue that one" needs no prover); and it is a plain
 // value, so a View needs no graph that owns it. Lowering turns one into uops by walking terms().
 //
-// A variable is known by its position in the kernel's variable list. Names and bounds are the caller's
-// and come in as arguments.
+// A variable is known by its position in the kernel's variable list. Names and bounds are the
+// caller's and come in as arguments.
 //
-// Errors: AstError where a result does not fit (int64 overflow, degree above 16, more than 256 terms).
+// Errors: AstError where a result does not fit (int64 overflow, degree above 16, more than 256
+// terms).
 
 #include <compare>
 #include <cstddef>
@@ -35,7 +36,8 @@ struct VarBounds {
 
 class SInt {
  public:
-  // coef times the product of the variables; vars is ascending and repeats a variable for its powers.
+  // coef times the product of the variables; vars is ascending and repeats a variable for its
+  // powers.
   struct Term {
     int64_t coef;
     std::vector<uint32_t> vars;
@@ -48,14 +50,15 @@ class SInt {
   bool is_constant() const { return !poly_; }
   // Of a constant only.
   int64_t constant() const { return value_; }
-  // The terms of a non-constant: highest degree first, then variables in order; the constant term, if
-  // there is one, is last and has no vars. Empty for a constant.
+  // The terms of a non-constant: highest degree first, then variables in order; the constant term,
+  // if there is one, is last and has no vars. Empty for a constant.
   std::span<const Term> terms() const;
 
-  // The least and greatest value over all values of the variables in `vars` (position = variable; one
-  // that is missing there may be anything). Never too narrow. Exact if, once every variable in which
-  // the polynomial is monotone is at its end, at most 8 of degree 1 are left, or few values of others.
-  // An end that does not fit is INT64_MIN or INT64_MAX; if computing it might overflow, both are.
+  // The least and greatest value over all values of the variables in `vars` (position = variable;
+  // one that is missing there may be anything). Never too narrow. Exact if, once every variable in
+  // which the polynomial is monotone is at its end, at most 8 of degree 1 are left, or few values
+  // of others. An end that does not fit is INT64_MIN or INT64_MAX; if computing it might overflow,
+  // both are.
   VarBounds bounds(std::span<const VarBounds> vars) const;
 
   // The value where variable i has values[i].
@@ -98,8 +101,9 @@ class SInt {
   std::shared_ptr<const Poly> poly_;
 };
 
-// quotient * b + remainder == a, always. By a constant b, remainder's coefficients are in [0, |b|) or
-// (b < 0) in (b, 0]. By a polynomial, terms that its first term does not divide are the remainder. b != 0.
+// quotient * b + remainder == a, always. By a constant b, remainder's coefficients are in [0, |b|)
+// or (b < 0) in (b, 0]. By a polynomial, terms that its first term does not divide are the
+// remainder. b != 0.
 struct SIntDivision {
   SInt quotient;
   SInt remainder;

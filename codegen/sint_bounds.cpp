@@ -140,8 +140,9 @@ std::optional<int64_t> least_end(const SInt& x, uint32_t var, std::span<const Va
   return std::nullopt;
 }
 
-// The least value of a non-constant: first fixes every variable in which the polynomial is monotone,
-// again and again as each may make it monotone in others, then tries where else it can be.
+// The least value of a non-constant: first fixes every variable in which the polynomial is
+// monotone, again and again as each may make it monotone in others, then tries where else it can
+// be.
 int64_t least(SInt x, std::span<const VarBounds> vars) {
   std::vector<uint32_t> used = variables(x);
   for (bool changed = true; changed;) {

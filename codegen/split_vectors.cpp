@@ -56,8 +56,8 @@ class Splitter {
     return lanes;
   }
 
-  // A comparison works on its operands' vectors, and logic on what comparisons made, so a bool takes
-  // the narrowest width of its sources.
+  // A comparison works on its operands' vectors, and logic on what comparisons made, so a bool
+  // takes the narrowest width of its sources.
   int width(UOp u) const {
     int lanes = u->dtype.is_bool() ? INT16_MAX : target_.alu_lanes(u->dtype);
     for (UOp x : u->src()) {
@@ -132,8 +132,8 @@ class Splitter {
         });
   }
 
-  // Cuts the list into runs that lie in one part each (`locate` says in which, and where), takes each
-  // run with `take` and concatenates them.
+  // Cuts the list into runs that lie in one part each (`locate` says in which, and where), takes
+  // each run with `take` and concatenates them.
   template <class Locate, class Take>
   UOp join(Lanes lanes, Locate locate, Take take) {
     std::vector<UOp> runs;

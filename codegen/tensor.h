@@ -14,8 +14,9 @@ namespace quern {
 
 class KernelBuilder;
 
-// A value of a kernel that is being written: a small handle, valid as long as its KernelBuilder. Values
-// have a shape and an element type; both are checked as soon as an op is written, by AstError.
+// A value of a kernel that is being written: a small handle, valid as long as its KernelBuilder.
+// Values have a shape and an element type; both are checked as soon as an op is written, by
+// AstError.
 //
 //   KernelBuilder k;
 //   Tensor x = k.input(Scalar::Float32, {128, 1000});
@@ -23,8 +24,8 @@ class KernelBuilder;
 //   k.output(e / e.sum(1));
 //   Ast softmax = k.build();
 //
-// Operands of different shapes are broadcast along axes of size 1; ranks must agree. A number stands for
-// a constant of the other operand's type.
+// Operands of different shapes are broadcast along axes of size 1; ranks must agree. A number
+// stands for a constant of the other operand's type.
 class Tensor {
  public:
   const Shape& shape() const;
@@ -77,10 +78,11 @@ class Tensor {
 using Operand = std::variant<Tensor, double>;
 
 // What the ops mean: op.h.
-#define QUERN_TENSOR_BINARY(X)                                                              \
-  X(operator+, ADD)                                                                         \
-  X(operator-, SUB) X(operator*, MUL) X(operator/, DIV) X(operator%, MOD) X(operator^, XOR) \
-      X(maximum, MAX) X(less, CMPLT) X(equal, CMPEQ)
+#define QUERN_TENSOR_BINARY(X)                                                            \
+  X(operator+, ADD)                                                                       \
+  X(operator-, SUB)                                                                       \
+  X(operator*, MUL) X(operator/, DIV) X(operator%, MOD) X(operator^, XOR) X(maximum, MAX) \
+      X(less, CMPLT) X(equal, CMPEQ)
 #define QUERN_X(function, op)          \
   Tensor function(Tensor a, Tensor b); \
   Tensor function(Tensor a, double b); \
@@ -95,8 +97,9 @@ Tensor log2(Tensor a);
 Tensor sin(Tensor a);
 Tensor sqrt(Tensor a);
 
-// Collects one kernel. Buffers are numbered when it is built: the outputs in the order in which they were
-// given, then the inputs that are not outputs as well, in the order in which they were declared; a launch takes them in that order.
+// Collects one kernel. Buffers are numbered when it is built: the outputs in the order in which
+// they were given, then the inputs that are not outputs as well, in the order in which they were
+// declared; a launch takes them in that order.
 class KernelBuilder {
  public:
   // An int32 argument of the launch, for use in shapes and as a value.

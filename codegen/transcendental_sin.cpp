@@ -17,8 +17,8 @@ constexpr uint64_t kTwoOverPi[] = {
 
 constexpr uint64_t kWord = 0xffffffff;
 
-// |x| = quadrant pi/2 + high + low, with |high| <= pi/4 and low of the size of its rounding error. Only
-// the quadrant's last two bits count.
+// |x| = quadrant pi/2 + high + low, with |high| <= pi/4 and low of the size of its rounding error.
+// Only the quadrant's last two bits count.
 struct Reduced {
   Expr quadrant, high, low;
 };
@@ -29,7 +29,8 @@ std::pair<Expr, Expr> fast_two_sum(Expr a, Expr b) {
   return {sum, b - (sum - a)};
 }
 
-// Word `index + offset` of 2/pi in 32-bit words, word 0 standing before the point, for index in 0..4.
+// Word `index + offset` of 2/pi in 32-bit words, word 0 standing before the point, for index in
+// 0..4.
 Expr narrow_word(Expr index, int offset) {
   auto word = [](int k) {
     return k == 0 ? 0 : kTwoOverPi[(k - 1) / 2] >> (k % 2 ? 32 : 0) & kWord;
@@ -51,7 +52,8 @@ Reduced reduce_narrow(Expr magnitude, Expr small) {
   Expr product = ((lower * narrow_word(index, 0)) << 32) + m * narrow_word(index, 1) +
                  upper * third + (lower * third >> 32) + (upper * narrow_word(index, 3) >> 32);
   Expr quadrant = (product + (uint64_t{1} << 61)) >> 62;
-  // The fraction times 2^64, as a float of 12 bits and one that holds the rest, times pi/2 as a sum.
+  // The fraction times 2^64, as a float of 12 bits and one that holds the rest, times pi/2 as a
+  // sum.
   Expr fraction = (product << 2).bitcast(Scalar::Int64);
   Expr head = (fraction.cast(Scalar::Float32).bitcast(Scalar::UInt32) & 0xfffff000)
                   .bitcast(Scalar::Float32);

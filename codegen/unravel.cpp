@@ -9,8 +9,8 @@
 namespace quern {
 namespace {
 
-// Parts of a number, one a dimension; weighted by the row-major strides they add up to it. Constants
-// get the digits 0 <= part < size, but for the first, which takes all that is left.
+// Parts of a number, one a dimension; weighted by the row-major strides they add up to it.
+// Constants get the digits 0 <= part < size, but for the first, which takes all that is left.
 std::vector<SInt> parts_of(const SInt& number, const std::vector<SInt>& weights) {
   std::vector<SInt> parts;
   SInt rest = number;
@@ -26,8 +26,9 @@ std::vector<SInt> parts_of(const SInt& number, const std::vector<SInt>& weights)
   return parts;
 }
 
-// The parts by which a step of `coef` moves the coordinates. What the step does at the origin is the
-// only thing it can do everywhere, but that needs numbers; else the step's own digits are tried.
+// The parts by which a step of `coef` moves the coordinates. What the step does at the origin is
+// the only thing it can do everywhere, but that needs numbers; else the step's own digits are
+// tried.
 std::vector<SInt> step_parts(const SInt& coef, const SInt& origin,
                              const std::vector<SInt>& origin_parts,
                              const std::vector<SInt>& weights) {

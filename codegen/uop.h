@@ -16,7 +16,8 @@ struct Node;
 // are the same pointer.
 using UOp = const Node*;
 
-// The sources and arguments of each op (stages and meaning: op.h). `arg` is one integer, `args` a list.
+// The sources and arguments of each op (stages and meaning: op.h). `arg` is one integer, `args` a
+// list.
 //
 //   CONST          arg: the lane's bits (see lane_bits below), the same in every lane
 //   VCONST         args: the bits of each lane
@@ -32,14 +33,14 @@ using UOp = const Node*;
 //   END            src: the RANGE that ends
 //   IF, ENDIF      src: bool condition / the IF
 //   BARRIER        src: what must have happened before
-//   LOAD           src: buffer, index [, gate, alternative] [, BARRIER]; where the gate is false the
-//                  lane is the alternative and memory is not touched. The index is a scalar: a
+//   LOAD           src: buffer, index [, gate, alternative] [, BARRIER]; where the gate is false
+//                  the lane is the alternative and memory is not touched. The index is a scalar: a
 //                  dtype of n lanes loads n consecutive elements. The gate has 1 or n lanes.
 //   STORE          src: buffer, index, value [, gate]; dtype Void
-//   ASSIGN         src: DEFINE_ACC, value: sets the accumulator. As a source of others it stands for
-//                  the accumulator's value after the loops in which the ASSIGN lies
-//   REDUCE         src: values v0..vn-1, then RANGEs; arg: ADD or MAX (as an Op); args: {n}, and until
-//                  `expand` {n, axis, size, ..}: LANEs that are reduced as well.
+//   ASSIGN         src: DEFINE_ACC, value: sets the accumulator. As a source of others it stands
+//                  for the accumulator's value after the loops in which the ASSIGN lies
+//   REDUCE         src: values v0..vn-1, then RANGEs; arg: ADD or MAX (as an Op); args: {n}, and
+//                  until `expand` {n, axis, size, ..}: LANEs that are reduced as well.
 //                  acc = acc op v0 op v1 .. in each iteration of the ranges
 //   VECTORIZE      src: one scalar (broadcast to all lanes), or values whose lanes are concatenated
 //   GEP            args: which lane of the source becomes lane i
@@ -78,8 +79,8 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // The one way to make a node. Throws std::logic_error if the sources do not fit the op (a bug in a
-  // pass, never caused by user input).
+  // The one way to make a node. Throws std::logic_error if the sources do not fit the op (a bug in
+  // a pass, never caused by user input).
   UOp make(Op op, DType dtype, std::span<const UOp> src, int64_t arg = 0,
            std::span<const int64_t> args = {});
   UOp make(Op op, DType dtype, std::initializer_list<UOp> src, int64_t arg = 0,

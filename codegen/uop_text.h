@@ -34,15 +34,15 @@ namespace quern {
 // The names are in uop_text_fields.cpp. A named arg that may be left out is 0 then. What `args` and
 // `arg` mean stands in uop.h.
 //
-// The printed form is canonical: values are numbered by their place in the list, scopes are indented
-// by two blanks, and a float is the shortest number that reads back bit for bit. Parsing what was
-// printed gives uops that are structurally equal and print the same.
+// The printed form is canonical: values are numbered by their place in the list, scopes are
+// indented by two blanks, and a float is the shortest number that reads back bit for bit. Parsing
+// what was printed gives uops that are structurally equal and print the same.
 std::string print_uops(const LinearUOps& uops);
 // The same for a graph that is not linearized: what `sink` depends on, in order of id.
 std::string print_graph(UOp sink);
 
-// Reads a list. What comes back is well-formed: sources have the types that their op wants, every op
-// is one of linearized uops, scopes nest, and a value is used only while the scope that it was
+// Reads a list. What comes back is well-formed: sources have the types that their op wants, every
+// op is one of linearized uops, scopes nest, and a value is used only while the scope that it was
 // computed in is open (an ASSIGN: while its accumulator's is). It need not be in bounds. Throws
 // CompileError with line and column for any other text.
 LinearUOps parse_uops(std::string_view text, Graph& graph);

@@ -37,8 +37,8 @@ Fields fields_of(Op op);
 std::string print_value(Field::Kind kind, int64_t value);
 std::optional<int64_t> parse_value(Field::Kind kind, std::string_view text);
 
-// One lane of a constant. Parsing rounds a float to its type and gives nothing for an integer that the
-// type does not hold.
+// One lane of a constant. Parsing rounds a float to its type and gives nothing for an integer that
+// the type does not hold.
 std::string print_literal(DType dtype, int64_t lane);
 std::optional<int64_t> parse_literal(DType dtype, std::string_view text);
 

@@ -72,8 +72,8 @@ class Verifier {
     }
   }
 
-  // A condition is uniform in a group if no local id reaches it; loops over loaded values are not told
-  // apart, so a load counts as divergent.
+  // A condition is uniform in a group if no local id reaches it; loops over loaded values are not
+  // told apart, so a load counts as divergent.
   void check_barrier() const {
     for (const Scope& scope : scopes_) {
       if (!scope.head || scope.head->op != Op::IF) continue;

@@ -8,9 +8,10 @@
 // symbolic.
 //
 // Views are immutable values. Operations that must compare symbolic integers take the bounds of the
-// kernel's variables (`vars`) and refuse, never guess, if these prove nothing. Operations that return
-// optional give nothing where the result is not a single View; ShapeTracker then adds one. AstError
-// is for arguments that cannot mean anything: a wrong rank, a negative size, a size that overflows.
+// kernel's variables (`vars`) and refuse, never guess, if these prove nothing. Operations that
+// return optional give nothing where the result is not a single View; ShapeTracker then adds one.
+// AstError is for arguments that cannot mean anything: a wrong rank, a negative size, a size that
+// overflows.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace quern {
 
 using Shape = std::vector<SInt>;
 
-// Coordinates begin <= c < end. What lies outside of the dimension, as a symbolic end may for some values
-// of the variables, is not meant.
+// Coordinates begin <= c < end. What lies outside of the dimension, as a symbolic end may for some
+// values of the variables, is not meant.
 struct MaskDim {
   SInt begin;
   SInt end;
@@ -46,9 +47,9 @@ class View {
   static View make(Shape shape);
 
   // An empty mask is none. The result is canonical, so that equal Views mostly compare equal: the
-  // stride of a dimension with one (valid) coordinate is 0, the mask is empty if it excludes nothing,
-  // a View without valid coordinates has offset 0, strides 0 and mask [0, 0) everywhere, and one of
-  // size 0 has offset and strides 0 and no mask.
+  // stride of a dimension with one (valid) coordinate is 0, the mask is empty if it excludes
+  // nothing, a View without valid coordinates has offset 0, strides 0 and mask [0, 0) everywhere,
+  // and one of size 0 has offset and strides 0 and no mask.
   static View make(Shape shape, Shape strides, SInt offset, Mask mask = {});
 
   const Shape& shape() const { return shape_; }
@@ -75,8 +76,9 @@ class View {
   // The part of each dimension from begin to end - 1.
   std::optional<View> shrink(std::span<const MaskDim> parts,
                              std::span<const VarBounds> vars = {}) const;
-  // Every |step|-th position of each dimension; backwards, from the last one on, if step is negative.
-  // So -1 flips. A step of 0 is an AstError, as is a size that does not divide symbolically.
+  // Every |step|-th position of each dimension; backwards, from the last one on, if step is
+  // negative. So -1 flips. A step of 0 is an AstError, as is a size that does not divide
+  // symbolically.
   std::optional<View> stride(std::span<const int64_t> steps,
                              std::span<const VarBounds> vars = {}) const;
   // The same elements in the same row-major order.

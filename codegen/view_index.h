@@ -15,8 +15,8 @@ struct ElementIndex {
   UOp valid;  // bool, or null if always valid
 };
 
-// Which element a tracker shows at a position, and whether it shows one: a chain of views from the last,
-// which has the axes of `coords`, to the first, whose index is that of the buffer's element.
+// Which element a tracker shows at a position, and whether it shows one: a chain of views from the
+// last, which has the axes of `coords`, to the first, whose index is that of the buffer's element.
 ElementIndex element_index(Simplifier& s, const ShapeTracker& tracker, std::span<const UOp> coords,
                            std::span<const UOp> vars);
 

@@ -1,6 +1,6 @@
-// View::merge. The outer view's index is an affine function of its valid coordinates. It is unraveled
-// to the inner view's coordinates; if these are affine functions as well, so is the inner index. Then
-// the inner mask must become a mask of the outer coordinates.
+// View::merge. The outer view's index is an affine function of its valid coordinates. It is
+// unraveled to the inner view's coordinates; if these are affine functions as well, so is the inner
+// index. Then the inner mask must become a mask of the outer coordinates.
 
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,7 @@
-// View::reshape. Old and new shape are cut where they have equal suffix products; each pair of pieces
-// is one independent problem: merge the old dimensions of the piece to a single run, split the run into
-// the new ones. In a piece no inner cut agrees, so if the valid positions of the old dimensions are not
-// one run, no mask of the new ones describes them, and there is nothing to find.
+// View::reshape. Old and new shape are cut where they have equal suffix products; each pair of
+// pieces is one independent problem: merge the old dimensions of the piece to a single run, split
+// the run into the new ones. In a piece no inner cut agrees, so if the valid positions of the old
+// dimensions are not one run, no mask of the new ones describes them, and there is nothing to find.
 
 #include <cstddef>
 #include <optional>

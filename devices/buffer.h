@@ -33,9 +33,9 @@ constexpr Scalar scalar_of() {
   }
 }
 
-// A flat array of elements on a device: a cheap handle; copies and slices share the memory, which is
-// freed with the last of them (and of the launches in flight). Thread safe like a shared_ptr; accesses
-// to the elements are the caller's to order.
+// A flat array of elements on a device: a cheap handle; copies and slices share the memory, which
+// is freed with the last of them (and of the launches in flight). Thread safe like a shared_ptr;
+// accesses to the elements are the caller's to order.
 class Buffer {
  public:
   // No memory, no elements.
@@ -77,13 +77,13 @@ class Buffer {
   bool is_read_only() const { return read_only_; }
   const MemoryRef& memory() const { return memory_; }
 
-  // Copies all elements between the buffer and the host. The number of bytes must be bytes(); throws
-  // ArgumentError otherwise, and for writing to a read-only buffer.
+  // Copies all elements between the buffer and the host. The number of bytes must be bytes();
+  // throws ArgumentError otherwise, and for writing to a read-only buffer.
   void read(std::span<std::byte> to) const;
   void write(std::span<const std::byte> from);
 
-  // The same with elements, whose type must be the buffer's; uint16_t for half and bfloat16, and for
-  // bool also uint8_t (which std::vector can hold), of which 0 is false.
+  // The same with elements, whose type must be the buffer's; uint16_t for half and bfloat16, and
+  // for bool also uint8_t (which std::vector can hold), of which 0 is false.
   template <class T, size_t N>
   void copy_to(std::span<T, N> to) const {
     check_type(scalar_of<T>());

@@ -12,8 +12,8 @@
 
 namespace quern {
 
-// Memory of a device. Shared by everything that refers to it (buffers, views of buffers, launches in
-// flight) and freed with the last of them.
+// Memory of a device. Shared by everything that refers to it (buffers, views of buffers, launches
+// in flight) and freed with the last of them.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -36,8 +36,8 @@ struct MemoryRef {
   size_t offset = 0;
 };
 
-// What a launch needs beside the executable. Counts, sizes, types, alignment and variable ranges have
-// been checked by the caller (runtime/kernel.h does).
+// What a launch needs beside the executable. Counts, sizes, types, alignment and variable ranges
+// have been checked by the caller (runtime/kernel.h does).
 struct LaunchArgs {
   std::span<const MemoryRef> buffers;
   std::span<const int32_t> vars;
@@ -79,7 +79,8 @@ class Device {
   virtual std::shared_ptr<Memory> wrap(void* host, size_t bytes) = 0;
 
   // The program's machine code, or whatever `load` takes: bytes that may be stored and loaded by
-  // another process with the same target. Throws CompileError with the compiler's log and the source.
+  // another process with the same target. Throws CompileError with the compiler's log and the
+  // source.
   virtual std::vector<std::byte> compile(const Program& program) = 0;
   virtual std::shared_ptr<Executable> load(const Program& program,
                                            std::span<const std::byte> binary) = 0;

@@ -18,13 +18,13 @@ struct DeviceInfo {
   std::string reason;       // if not: exactly why
 };
 
-// Every device of every backend of this build, available or not; the default one first. Never throws for
-// a device that is missing.
+// Every device of every backend of this build, available or not; the default one first. Never
+// throws for a device that is missing.
 std::vector<DeviceInfo> list_devices();
 
-// Opens the device of that name: "cpu", "interpreter". Each call makes a device of its own; programs
-// and buffers belong to the one that made them. Throws ArgumentError with the list of names for one that
-// does not exist, and DeviceError with the reason for one that is unavailable.
+// Opens the device of that name: "cpu", "interpreter". Each call makes a device of its own;
+// programs and buffers belong to the one that made them. Throws ArgumentError with the list of
+// names for one that does not exist, and DeviceError with the reason for one that is unavailable.
 std::shared_ptr<Device> open_device(std::string_view name);
 
 // What to generate code for, without a device to run it on: "cpu" is this machine, "cpu:generic" an

@@ -7,8 +7,8 @@
 
 namespace quern {
 
-// Fills a buffer with the input data of kernel files, which is a formula of the buffer's number and the
-// element's: splitmix64 of `number` * golden ratio + element, of which the upper 24 bits h give
+// Fills a buffer with the input data of kernel files, which is a formula of the buffer's number and
+// the element's: splitmix64 of `number` * golden ratio + element, of which the upper 24 bits h give
 //   floats            (h mod 32 - 16) / 8, or (h mod 16 + 1) / 8 if positive
 //   signed integers   h mod 16 - 8, or h mod 16
 //   unsigned, bool    h mod 16, h mod 2

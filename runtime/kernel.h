@@ -22,19 +22,19 @@ struct VarValue {
   int64_t value = 0;
 };
 
-// A compiled kernel, loaded on a device: a cheap handle whose copies share the code. Keeps the device
-// alive. Thread safe: it may be launched from many threads at once, as long as no launch writes what
-// another one reads or writes.
+// A compiled kernel, loaded on a device: a cheap handle whose copies share the code. Keeps the
+// device alive. Thread safe: it may be launched from many threads at once, as long as no launch
+// writes what another one reads or writes.
 class Kernel {
  public:
   const Program& program() const { return *program_; }
   const std::shared_ptr<Device>& device() const { return device_; }
 
-  // Runs to the end. `buffers` are in the order of program().buffers: outputs first. Each variable of
-  // the kernel must be given once. Before anything runs, everything is checked: ArgumentError for a
-  // wrong count, device, dtype, size (at least that of the parameter) or alignment, for an output that
-  // is read-only or that shares memory with another argument, and for a variable that is unknown,
-  // missing, given twice or outside of its range. DeviceError if the device fails.
+  // Runs to the end. `buffers` are in the order of program().buffers: outputs first. Each variable
+  // of the kernel must be given once. Before anything runs, everything is checked: ArgumentError
+  // for a wrong count, device, dtype, size (at least that of the parameter) or alignment, for an
+  // output that is read-only or that shares memory with another argument, and for a variable that
+  // is unknown, missing, given twice or outside of its range. DeviceError if the device fails.
   void launch(std::span<const Buffer> buffers, std::span<const VarValue> vars = {}) const;
   void launch(std::initializer_list<Buffer> buffers,
               std::initializer_list<VarValue> vars = {}) const {
@@ -56,8 +56,8 @@ struct CompileOptions {
   bool contract = true;
 };
 
-// AST to callable kernel. Thread safe. Throws ScheduleError for an illegal opt, AstError for what only
-// lowering can see (an in-place read at another element), CompileError with log and source.
+// AST to callable kernel. Thread safe. Throws ScheduleError for an illegal opt, AstError for what
+// only lowering can see (an in-place read at another element), CompileError with log and source.
 Kernel compile(const Ast& ast, const std::shared_ptr<Device>& device,
                const CompileOptions& options = {});
 

@@ -39,14 +39,15 @@ struct KernelRecord {
   std::vector<VarValue> vars() const;
 };
 
-// Reads one kernel of "kernel JSON v1": an object with nodes, outputs, buffers, vars, and optionally id,
-// input, expect. Beside what the corpus uses, a node may be {"op":"EXPAND","src":[n],"shape":[..]},
-// which repeats axes of size 1, and MULACC with 3 sources. Throws FileError for text that is not such JSON,
-// with the place, and AstError for a kernel that is malformed, with id and node.
+// Reads one kernel of "kernel JSON v1": an object with nodes, outputs, buffers, vars, and
+// optionally id, input, expect. Beside what the corpus uses, a node may be
+// {"op":"EXPAND","src":[n],"shape":[..]}, which repeats axes of size 1, and MULACC with 3 sources.
+// Throws FileError for text that is not such JSON, with the place, and AstError for a kernel that
+// is malformed, with id and node.
 KernelRecord parse_kernel(std::string_view json);
 
-// The kernel in one line of JSON, without a line break. Canonical: equal ASTs give equal text; reading
-// it back gives an equal record.
+// The kernel in one line of JSON, without a line break. Canonical: equal ASTs give equal text;
+// reading it back gives an equal record.
 std::string print_kernel(const KernelRecord& kernel);
 
 // A line of a kernel file that holds a kernel.
@@ -62,8 +63,8 @@ struct KernelLine {
 // The lines of a file that are not blank. Throws FileError if it cannot be read.
 std::vector<KernelLine> read_kernel_lines(const std::string& path);
 
-// The kernel with that id, or the only one of the file if `id` is empty. Throws FileError if it is not
-// there, and lists the ids.
+// The kernel with that id, or the only one of the file if `id` is empty. Throws FileError if it is
+// not there, and lists the ids.
 KernelRecord find_kernel(const std::string& path, std::string_view id);
 
 }  // namespace quern

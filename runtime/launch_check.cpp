@@ -33,8 +33,8 @@ struct Extent {
   uintptr_t end = 0;
 };
 
-// Of elements that the kernel may touch. Memory that the host cannot see has no addresses that could be
-// compared with others', so it counts from 0.
+// Of elements that the kernel may touch. Memory that the host cannot see has no addresses that
+// could be compared with others', so it counts from 0.
 Extent extent(const BufferParam& param, const Buffer& buffer) {
   const MemoryRef& ref = buffer.memory();
   uintptr_t begin = reinterpret_cast<uintptr_t>(ref.memory->host()) + ref.offset;

@@ -28,10 +28,10 @@ struct VerifyResult {
   std::vector<double> compile_ms;  // from AST to callable, of each schedule
 };
 
-// Runs a kernel on its input data and compares with its expected values. One without any is compiled,
-// and if it is within the limits compared with what the interpreter gives, or if it is too large for
-// that with a schedule without opts. What goes wrong in the kernel is a result; Error is thrown for
-// nothing else. Thread safe.
+// Runs a kernel on its input data and compares with its expected values. One without any is
+// compiled, and if it is within the limits compared with what the interpreter gives, or if it is
+// too large for that with a schedule without opts. What goes wrong in the kernel is a result; Error
+// is thrown for nothing else. Thread safe.
 VerifyResult verify(const KernelRecord& kernel, const std::shared_ptr<Device>& device,
                     const VerifyOptions& options);
 

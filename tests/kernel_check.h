@@ -47,9 +47,9 @@ struct RunOptions {
   std::vector<std::vector<Opt>> opts = {};  // in place of all these, if there are any
 };
 
-// Runs the kernel on cpu and interpreter with no opts, the default schedule and random ones, on copies
-// of `inputs` (which hold every buffer that is no output, in order), and checks each run. A failure names
-// device and opts. Outputs start as zeros, or as `in_place` holds them.
+// Runs the kernel on cpu and interpreter with no opts, the default schedule and random ones, on
+// copies of `inputs` (which hold every buffer that is no output, in order), and checks each run. A
+// failure names device and opts. Outputs start as zeros, or as `in_place` holds them.
 void for_all_schedules(const Ast& ast, const std::vector<Values>& inputs,
                        const std::function<void(const Launched& run)>& check,
                        const RunOptions& options = {});

@@ -18,10 +18,10 @@ struct RandomKernel {
   std::vector<VarValue> var_values() const;
 };
 
-// The same for the same seed. Inputs are moved (permuted, padded, shrunk, flipped, expanded, reshaped),
-// combined by ops, cast, reduced, used again after reduces, and stored to one output or several, some in
-// place; one in four has a symbolic dimension. Float values stay exact, so that all orders of evaluation
-// give the same bits.
+// The same for the same seed. Inputs are moved (permuted, padded, shrunk, flipped, expanded,
+// reshaped), combined by ops, cast, reduced, used again after reduces, and stored to one output or
+// several, some in place; one in four has a symbolic dimension. Float values stay exact, so that
+// all orders of evaluation give the same bits.
 RandomKernel random_kernel(uint64_t seed);
 
 }  // namespace quern::test

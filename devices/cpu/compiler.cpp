@@ -79,8 +79,8 @@ class Compiler {
     return arch_ == target.arch && features_ == target.features;
   }
 
-  // What was written, valid until the next call. After a FatalLlvmError the compiler is unusable, and
-  // destroying it would touch what LLVM left behind.
+  // What was written, valid until the next call. After a FatalLlvmError the compiler is unusable,
+  // and destroying it would touch what LLVM left behind.
   llvm::StringRef compile(const Program& program) {
     renew_context();
     log_.clear();

@@ -12,15 +12,16 @@ namespace quern::cpu {
 
 class Compiler;
 
-// LLVM compilers for the threads that compile at the same time. Each takes one out and puts it back:
-// setting one up takes longer than to compile a small kernel. Thread safe.
+// LLVM compilers for the threads that compile at the same time. Each takes one out and puts it
+// back: setting one up takes longer than to compile a small kernel. Thread safe.
 class CompilerPool {
  public:
   CompilerPool();
   ~CompilerPool();
 
-  // The program's object file. Throws CompileError, with LLVM's messages and the program's source, if
-  // LLVM cannot compile it or if it needs a function that is not on the list of `runtime_symbols`.
+  // The program's object file. Throws CompileError, with LLVM's messages and the program's source,
+  // if LLVM cannot compile it or if it needs a function that is not on the list of
+  // `runtime_symbols`.
   std::vector<std::byte> compile(const Program& program);
 
  private:

@@ -21,10 +21,11 @@ namespace cpu {
 namespace {
 
 constexpr size_t kAlign = 64;
-// Large memory is made of pages of this size where the system has them: fewer faults and TLB misses.
+// Large memory is made of pages of this size where the system has them: fewer faults and TLB
+// misses.
 constexpr size_t kHugePage = 2 << 20;
-// A launch that does less than this many operations and bytes of memory traffic is over before another
-// thread would have woken up.
+// A launch that does less than this many operations and bytes of memory traffic is over before
+// another thread would have woken up.
 constexpr int64_t kWorkForThreads = 64 << 10;
 constexpr size_t kBuffersOnStack = 16;
 

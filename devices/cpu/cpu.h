@@ -8,13 +8,13 @@
 #include "codegen/target.h"
 #include "devices/device.h"
 
-// The processor that Quern runs on, through LLVM. All of these throw DeviceError with the reason in a
-// build without it.
+// The processor that Quern runs on, through LLVM. All of these throw DeviceError with the reason in
+// a build without it.
 namespace quern {
 
 struct CpuOptions {
-  // Threads that share the tasks of a launch, the launching one among them; 0: as many as the process
-  // may use. They are started by the first launch that has work for them.
+  // Threads that share the tasks of a launch, the launching one among them; 0: as many as the
+  // process may use. They are started by the first launch that has work for them.
   int threads = 0;
   // Instead of the host's; a program for it must be able to run here.
   std::optional<Target> target = std::nullopt;
@@ -26,8 +26,9 @@ struct CpuOptions {
 
 std::shared_ptr<Device> make_cpu_device(const CpuOptions& options = {});
 
-// What this processor can do. Features are those that it and the operating system report, each with its
-// + or -; its name only selects the tuning, because a virtual machine may lack what the name promises.
+// What this processor can do. Features are those that it and the operating system report, each with
+// its + or -; its name only selects the tuning, because a virtual machine may lack what the name
+// promises.
 Target host_cpu_target();
 
 // The same for a cpu of that LLVM name with those features, such as "+avx2,-avx512f".

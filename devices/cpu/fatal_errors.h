@@ -5,8 +5,8 @@
 
 namespace quern::cpu {
 
-// LLVM's way to give up in the middle of a compile. Whatever LLVM was working on is left as it was and
-// must not be touched again, nor destroyed.
+// LLVM's way to give up in the middle of a compile. Whatever LLVM was working on is left as it was
+// and must not be touched again, nor destroyed.
 class FatalLlvmError : public std::exception {
  public:
   explicit FatalLlvmError(std::string reason) : reason_(std::move(reason)) {}
@@ -16,9 +16,9 @@ class FatalLlvmError : public std::exception {
   std::string reason_;
 };
 
-// While one lives, a fatal LLVM error on this thread is thrown as FatalLlvmError instead of ending the
-// process. Errors on other threads are left to LLVM. The handler is the process's only one, so it is
-// installed no longer than that.
+// While one lives, a fatal LLVM error on this thread is thrown as FatalLlvmError instead of ending
+// the process. Errors on other threads are left to LLVM. The handler is the process's only one, so
+// it is installed no longer than that.
 class FatalErrorTrap {
  public:
   FatalErrorTrap();

@@ -19,8 +19,8 @@ std::span<const std::pair<std::string_view, void*>> runtime_symbols();
 
 class Jit;
 
-// Code in memory, freed with the object. It is writable while it is linked and executable after that,
-// never both.
+// Code in memory, freed with the object. It is writable while it is linked and executable after
+// that, never both.
 class LoadedCode {
  public:
   LoadedCode(std::shared_ptr<Jit> jit, void* dylib, KernelFunction entry)

@@ -1,7 +1,7 @@
 #pragma once
 
-// All of LLVM that Quern uses. Included by devices/cpu/*.cpp only; a header of this folder names LLVM's
-// types by forward declaration or hides them.
+// All of LLVM that Quern uses. Included by devices/cpu/*.cpp only; a header of this folder names
+// LLVM's types by forward declaration or hides them.
 
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>

@@ -10,8 +10,8 @@
 
 namespace quern::interpreter {
 
-// One step of a work item. Values live in a file of 64-bit registers, a lane each; `to` and `src` are the
-// numbers of first lanes.
+// One step of a work item. Values live in a file of 64-bit registers, a lane each; `to` and `src`
+// are the numbers of first lanes.
 struct Instruction {
   static constexpr uint32_t kNone = UINT32_MAX;
 

@@ -6,21 +6,22 @@
 #include "devices/device.h"
 
 // The oracle: executes the linearized uops of any target one work item after the other, with the
-// semantics of codegen/eval.h, and checks each step. What it reports as DeviceError, with the kernel, the
-// uop and the work item:
+// semantics of codegen/eval.h, and checks each step. What it reports as DeviceError, with the
+// kernel, the uop and the work item:
 //   - an access outside of a buffer or of local memory;
 //   - a read of an element that nothing has written: of local memory, or of memory that this device
 //     allocated (memory that the caller owns is taken as written);
-//   - a data race: two work items or tasks touch one element, at least one of them writes, and no barrier
-//     of a group that both belong to lies in between;
+//   - a data race: two work items or tasks touch one element, at least one of them writes, and no
+//     barrier of a group that both belong to lies in between;
 //   - a barrier that not every work item of the group reaches, or not in the same iteration.
 namespace quern {
 
-// Wide vectors and fused multiply-adds, as a large cpu has them, so that codegen shows what it can do.
+// Wide vectors and fused multiply-adds, as a large cpu has them, so that codegen shows what it can
+// do.
 Target interpreter_target();
 
-// A device that executes what is generated for `target`, of whatever name and limits; its language is
-// Uops. Thread safe; each launch runs on the thread that makes it.
+// A device that executes what is generated for `target`, of whatever name and limits; its language
+// is Uops. Thread safe; each launch runs on the thread that makes it.
 std::shared_ptr<Device> make_interpreter_device(Target target = interpreter_target());
 
 }  // namespace quern

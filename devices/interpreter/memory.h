@@ -50,8 +50,8 @@ class AccessLog {
  public:
   explicit AccessLog(int64_t elements) : last_(static_cast<size_t>(elements)) {}
 
-  // An item that has touched the element without an order between the two accesses, of which one is a write;
-  // -1 if there is none.
+  // An item that has touched the element without an order between the two accesses, of which one is
+  // a write; -1 if there is none.
   int64_t read(int64_t element, const Place& by);
   int64_t write(int64_t element, const Place& by);
 
@@ -64,8 +64,8 @@ class AccessLog {
       return item >= 0 && item != p.item && (group != p.group || barriers == p.barriers);
     }
   };
-  // Two readers are enough to know of one beside the writer; a reader of another group stays, since no
-  // barrier orders it.
+  // Two readers are enough to know of one beside the writer; a reader of another group stays, since
+  // no barrier orders it.
   struct Element {
     Access writer, reader, other_reader;
   };

@@ -52,7 +52,8 @@ std::vector<KernelLine> take_sample(std::vector<KernelLine> lines, const std::st
   return taken;
 }
 
-// Calls work(i) for i in 0 .. count - 1 from `jobs` threads. The first exception ends it and is thrown.
+// Calls work(i) for i in 0 .. count - 1 from `jobs` threads. The first exception ends it and is
+// thrown.
 template <class F>
 void run_jobs(size_t count, int jobs, F&& work) {
   std::atomic<size_t> next = 0;

@@ -141,7 +141,8 @@ int64_t distance(uint64_t a, uint64_t b) {
   return std::abs(static_cast<int64_t>(a) - static_cast<int64_t>(b));
 }
 
-// Runs the kernel and its legalized forms on `rounds` inputs and compares. `fill` gives an input's bits.
+// Runs the kernel and its legalized forms on `rounds` inputs and compares. `fill` gives an input's
+// bits.
 template <class Fill>
 void compare(Kernel& k, size_t rounds, Fill fill, int64_t tolerance = 0) {
   for (bool native : {true, false}) {

@@ -84,8 +84,8 @@ end0:
 )");
 }
 
-// A loop that may run zero times around one that does not: the accumulator has a phi in each, and one
-// where the outer loop may have been skipped.
+// A loop that may run zero times around one that does not: the accumulator has a phi in each, and
+// one where the outer loop may have been skipped.
 TEST(RenderLlvm, AccumulatorsAreHeaderPhis) {
   Kernel k;
   UOp data = k.output(kI32, 9);

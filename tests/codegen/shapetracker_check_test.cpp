@@ -107,7 +107,8 @@ void check_chain(const std::vector<View>& views, const std::vector<VarBounds>& v
   }
 }
 
-// What can leave its buffer or view is found; everything else passes, and stays right when simplified.
+// What can leave its buffer or view is found; everything else passes, and stays right when
+// simplified.
 RC_GTEST_PROP(ShapeTrackerCheck, OfArbitraryChains, ()) {
   for (int round = 0; round < 10; ++round) {
     std::vector<View> views;

@@ -205,7 +205,8 @@ TEST_F(IndexAlgebra, ProductsOfVariablesDistribute) {
   EXPECT_EQ(s.mul(s.add(a, 1), b), s.add(s.mul(a, b), b));
 }
 
-// Reported faults: division and remainder of negative ranges, nested division, products that cross zero.
+// Reported faults: division and remainder of negative ranges, nested division, products that cross
+// zero.
 TEST_F(IndexAlgebra, NegativeRangesDivideTowardMinusInfinity) {
   UOp i = var(0, 9);
   UOp quotient = s.floordiv(s.mul(i, -10), 11);

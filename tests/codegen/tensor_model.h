@@ -82,7 +82,8 @@ struct Model {
     return model;
   }
 
-  // A tensor whose position `coords` is what this one has at source(coords), if there is such a place.
+  // A tensor whose position `coords` is what this one has at source(coords), if there is such a
+  // place.
   template <class Source>
   Model gather(const Numbers& new_shape, const Source& source) const {
     Model model{new_shape, {}};
@@ -234,7 +235,8 @@ struct Case {
   ShapeTracker tracker;
 };
 
-// A few movements of a small tensor. An op that is refused, or grows the tensor too much, is left out.
+// A few movements of a small tensor. An op that is refused, or grows the tensor too much, is left
+// out.
 inline Case some_case(const std::function<SInt()>& small, const std::vector<VarBounds>& vars) {
   Shape shape;
   const int64_t rank = number(0, 4);

@@ -19,8 +19,8 @@
 namespace quern {
 namespace {
 
-// Runs a graph of one argument, the only LOAD, on blocks of lanes: each op is decoded once a block, where
-// eval() would be called for every lane.
+// Runs a graph of one argument, the only LOAD, on blocks of lanes: each op is decoded once a block,
+// where eval() would be called for every lane.
 class BlockProgram {
  public:
   static constexpr size_t kBlock = 512;

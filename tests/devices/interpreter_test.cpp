@@ -248,8 +248,8 @@ TEST_F(Interpreter, FindsAMissingBarrier) {
 }
 
 TEST_F(Interpreter, FindsATileThatIsOverwrittenTooEarly) {
-  // Each item reads its neighbour's element and then writes its own, again and again; a second barrier
-  // in the loop is missing.
+  // Each item reads its neighbour's element and then writes its own, again and again; a second
+  // barrier in the loop is missing.
   auto text = [](std::string_view second) {
     return fmt::format(R"(
       %out = DEFINE_GLOBAL int32 buffer=0 elements=2 written

@@ -1,6 +1,6 @@
-// The parser of kernel files, the checks of the AST and, for kernels that pass them, codegen and a run on
-// the interpreter: whatever the bytes are, the outcome is a kernel or a quern::Error. Corpus: seeds of
-// tests/fuzz/kernel_json, and any kernel file split into lines.
+// The parser of kernel files, the checks of the AST and, for kernels that pass them, codegen and a
+// run on the interpreter: whatever the bytes are, the outcome is a kernel or a quern::Error.
+// Corpus: seeds of tests/fuzz/kernel_json, and any kernel file split into lines.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The parser of uop text: any bytes are refused by CompileError, or print, parse and run (within bounds of
-// steps) without harm.
+// The parser of uop text: any bytes are refused by CompileError, or print, parse and run (within
+// bounds of steps) without harm.
 
 #include "codegen/uop_text.h"
 

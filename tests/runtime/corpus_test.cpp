@@ -1,5 +1,6 @@
-// Kernels recorded from real models: those of QUERN_CORPUS, or of ../shared/corpus beside the checkout, if they
-// are there. Each test takes a sample; the whole corpus is `quern verify` over its files.
+// Kernels recorded from real models: those of QUERN_CORPUS, or of ../shared/corpus beside the
+// checkout, if they are there. Each test takes a sample; the whole corpus is `quern verify` over
+// its files.
 
 #include <cstdlib>
 #include <filesystem>

@@ -157,8 +157,8 @@ TEST(Reduces, SoftmaxToHalfSumsToOne) {
   });
 }
 
-// 0, 1, .. n-1 by counting a triangular mask: the view walks through an [n+1, 2n-1] box of which the
-// right columns are ones.
+// 0, 1, .. n-1 by counting a triangular mask: the view walks through an [n+1, 2n-1] box of which
+// the right columns are ones.
 Tensor count(KernelBuilder& k, int64_t n, double one) {
   Tensor ones = k.constant(Scalar::Int32, one, {n + 1, n}).pad({{0, 0}, {n - 1, 0}});
   return ones.reshape({(n + 1) * (2 * n - 1)})

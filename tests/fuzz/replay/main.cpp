@@ -1,5 +1,5 @@
-// Runs a fuzz target on the files of folders, where there is no libFuzzer: what was found once is tested
-// from then on.
+// Runs a fuzz target on the files of folders, where there is no libFuzzer: what was found once is
+// tested from then on.
 
 #include <cstdint>
 #include <cstdio>
