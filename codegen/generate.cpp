@@ -30,8 +30,8 @@ UOp run(Pass pass, UOp sink, Simplifier& s, const Target& target) {
     case Pass::expand: return expand(s, sink, target);
     case Pass::legalize_floats: return legalize_floats(s.graph(), sink, target);
     case Pass::decompose_transcendentals: return decompose_transcendentals(s.graph(), sink, target);
-    case Pass::split_vectors: return split_vectors(s, sink, target);
     case Pass::legalize_index: return legalize_index(s.graph(), sink);
+    case Pass::split_vectors: return split_vectors(s, sink, target);
   }
   return sink;
 }

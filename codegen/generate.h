@@ -16,8 +16,8 @@ namespace quern {
   X(expand, "LANEs have become vector lanes; addresses are scalar")              \
   X(legalize_floats, "no arithmetic on half or bfloat16")                        \
   X(decompose_transcendentals, "no EXP2, LOG2, SIN, unless the target has them") \
-  X(split_vectors, "no Alu op is wider than the target's vectors")               \
-  X(legalize_index, "no Index type")
+  X(legalize_index, "no Index type")                                                   \
+  X(split_vectors, "no Alu op is wider than the target's vectors")
 
 // What may watch and bend the pipeline. Everything is optional.
 struct GenerateHooks {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "codegen/eval.h"
 #include "codegen/simplify_index.h"
@@ -12,15 +13,23 @@ namespace {
 
 bool all_const(std::span<const UOp> src) {
   for (UOp s : src)
-    if (!s->is_const()) return false;
+    if (!s->is_const() && s->op != Op::VCONST) return false;
   return !src.empty();
 }
 
-UOp fold(Graph& graph, Op op, DType dtype, std::span<const UOp> src) {
+int64_t fold_lane(Op op, DType dtype, std::span<const UOp> src, size_t lane) {
   std::array<int64_t, 3> lanes{};
-  for (size_t i = 0; i < src.size(); ++i) lanes[i] = src[i]->arg;
-  int64_t bits = eval(op, src.back()->dtype, dtype, std::span(lanes.data(), src.size()));
-  return graph.constant(dtype, bits);
+  for (size_t i = 0; i < src.size(); ++i)
+    lanes[i] = src[i]->is_const() ? src[i]->arg : src[i]->args[lane];
+  return eval(op, src.back()->dtype, dtype, std::span(lanes.data(), src.size()));
+}
+
+UOp fold(Graph& graph, Op op, DType dtype, std::span<const UOp> src) {
+  bool same = std::ranges::all_of(src, [](UOp s) { return s->is_const(); });
+  std::vector<int64_t> lanes;
+  for (size_t i = 0; i < (same ? 1 : dtype.lanes); ++i) lanes.push_back(fold_lane(op, dtype, src, i));
+  same = std::ranges::all_of(lanes, [&](int64_t lane) { return lane == lanes[0]; });
+  return same ? graph.constant(dtype, lanes[0]) : graph.make(Op::VCONST, dtype, {}, 0, lanes);
 }
 
 // Conversions need both types, which the patterns' right sides cannot name.

@@ -13,7 +13,7 @@ namespace quern {
 //   - a constant, if its sources are constants or its bounds hold a single value,
 //   - the result of the first rule of the table (simplify_rules.h) that matches,
 //   - for Index arithmetic, the canonical form of simplify_index.h: a sum of multiples of terms in
-//     order of their ids with the constant last, comparisons as `sum < constant`.
+//     order of their ids with the constant last, comparisons as `sum < constant` or the reverse.
 // Rules for rules: a rule never makes more work than it removes, moves constants to the right, and
 // terminates because it makes the expression smaller or moves it towards the canonical form.
 class Simplifier {

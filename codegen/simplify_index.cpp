@@ -183,7 +183,15 @@ UOp modulo(Simplifier& s, const IndexSum& sum, int64_t c) {
   return nullptr;
 }
 
-// sum < 0, with the terms' sum on the left and a constant on the right.
+// -sum where that is cheaper because every term is negative; nothing otherwise.
+std::optional<IndexSum> negated(const IndexSum& sum) {
+  bool worth = std::ranges::all_of(sum.terms, [](const auto& t) { return t.coefficient < 0; });
+  IndexSum result;
+  if (!worth || !add_scaled(result, sum, -1)) return std::nullopt;
+  return result;
+}
+
+// sum < 0, with the terms' sum on one side and a constant on the other.
 UOp less_than_zero(Simplifier& s, IndexSum sum) {
   int64_t limit = -sum.constant;
   sum.constant = 0;
@@ -221,6 +229,10 @@ UOp less_than_zero(Simplifier& s, IndexSum sum) {
     if (rest.min < 0 || rest.max >= factor || (over != 0 && rest.max >= over)) continue;
     split.quotient.constant = -ceil_div(limit, factor);
     return less_than_zero(s, std::move(split.quotient));
+  }
+  if (auto opposite = negated(sum); opposite && limit != INT64_MIN) {
+    UOp right = from_sum(s, std::move(*opposite));
+    return s.graph().make(Op::CMPLT, Scalar::Bool, {s.graph().index(-limit), right});
   }
   UOp left = from_sum(s, std::move(sum));
   return s.graph().make(Op::CMPLT, Scalar::Bool, {left, s.graph().index(limit)});
@@ -312,6 +324,7 @@ UOp simplify_index_compare(Simplifier& s, Op op, UOp a, UOp b) {
   if (range.min > 0 || range.max < 0 || (g > 1 && difference.constant % g != 0))
     return s.graph().boolean(false);
   if (difference.terms.empty()) return s.graph().boolean(difference.constant == 0);
+  if (auto opposite = negated(difference)) difference = std::move(*opposite);
   int64_t right = -difference.constant;
   difference.constant = 0;
   return s.graph().make(Op::CMPEQ, Scalar::Bool,

@@ -28,7 +28,8 @@ IndexSum to_sum(UOp u);
 UOp from_sum(Simplifier& s, IndexSum sum);
 
 // Simplified forms of Index ops; null if the plain node is already the simplest. Constants stand on
-// the right. Divisors are positive constants, others are left alone.
+// the right, but for `constant < sum` where the sum would be one of negative terms otherwise.
+// Divisors are positive constants, others are left alone.
 UOp simplify_index_sum(Simplifier& s, Op op, UOp a, UOp b);       // ADD SUB MUL NEG
 UOp simplify_index_division(Simplifier& s, Op op, UOp a, UOp b);  // FLOORDIV FLOORMOD
 UOp simplify_index_compare(Simplifier& s, Op op, UOp a, UOp b);   // CMPLT CMPEQ

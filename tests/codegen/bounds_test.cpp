@@ -28,8 +28,8 @@ class Tree {
     root_ = grow(4);
   }
 
-  // Calls f(node, value) for every node under every assignment, unless something overflows that Index
-  // arithmetic may not.
+  // Calls f(node, value) for every node under every assignment, unless something overflows that
+  // Index arithmetic may not.
   template <class F>
   void for_all_values(F&& f) {
     std::array<int64_t, kVariables> v;
@@ -42,8 +42,7 @@ class Tree {
             for (size_t k = 0; k < u->nsrc; ++k) src[k] = values[u->src(k)];
             if (u->op == Op::CONST) values[u] = u->arg;
             else if (u->op == Op::DEFINE_VAR) values[u] = v[static_cast<size_t>(u->arg)];
-            else
-              values[u] = eval(u->op, u->src().back()->dtype, u->dtype, {src, u->nsrc});
+            else values[u] = eval(u->op, u->src().back()->dtype, u->dtype, {src, u->nsrc});
             f(u, values[u]);
           }
         }
@@ -63,10 +62,12 @@ class Tree {
 
   UOp grow(int depth) {
     if (depth == 0 || pick(0, 5) == 0) return leaf();
-    constexpr Op kOps[] = {Op::ADD, Op::SUB, Op::MUL, Op::MAX, Op::DIV, Op::MOD, Op::FLOORDIV,
-                           Op::FLOORMOD, Op::NEG, Op::WHERE, Op::AND, Op::OR, Op::XOR, Op::SHL, Op::SHR};
+    constexpr Op kOps[] = {Op::ADD, Op::SUB,      Op::MUL,      Op::MAX, Op::DIV,
+                           Op::MOD, Op::FLOORDIV, Op::FLOORMOD, Op::NEG, Op::WHERE,
+                           Op::AND, Op::OR,       Op::XOR,      Op::SHL, Op::SHR};
     Op op = kOps[pick(0, std::size(kOps) - 1)];
-    bool is_bitwise = op == Op::AND || op == Op::OR || op == Op::XOR || op == Op::SHL || op == Op::SHR;
+    bool is_bitwise =
+        op == Op::AND || op == Op::OR || op == Op::XOR || op == Op::SHL || op == Op::SHR;
     if (is_bitwise && dtype_.is_index()) op = Op::ADD;
     switch (op) {
       case Op::NEG: return graph_.make(op, dtype_, {grow(depth - 1)});

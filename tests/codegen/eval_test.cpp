@@ -62,9 +62,10 @@ TEST(Eval, BoolAlgebra) {
     Op op;
     int64_t of00, of01, of10, of11;
   };
-  for (Row row : {Row{Op::ADD, 0, 1, 1, 1}, Row{Op::MUL, 0, 0, 0, 1}, Row{Op::MAX, 0, 1, 1, 1},
-                  Row{Op::SUB, 0, 1, 1, 0}, Row{Op::XOR, 0, 1, 1, 0}, Row{Op::AND, 0, 0, 0, 1},
-                  Row{Op::OR, 0, 1, 1, 1}, Row{Op::CMPLT, 0, 1, 0, 0}, Row{Op::CMPEQ, 1, 0, 0, 1}}) {
+  for (Row row :
+       {Row{Op::ADD, 0, 1, 1, 1}, Row{Op::MUL, 0, 0, 0, 1}, Row{Op::MAX, 0, 1, 1, 1},
+        Row{Op::SUB, 0, 1, 1, 0}, Row{Op::XOR, 0, 1, 1, 0}, Row{Op::AND, 0, 0, 0, 1},
+        Row{Op::OR, 0, 1, 1, 1}, Row{Op::CMPLT, 0, 1, 0, 0}, Row{Op::CMPEQ, 1, 0, 0, 1}}) {
     EXPECT_EQ(ints(row.op, Scalar::Bool, 0, 0), row.of00) << name(row.op);
     EXPECT_EQ(ints(row.op, Scalar::Bool, 0, 1), row.of01) << name(row.op);
     EXPECT_EQ(ints(row.op, Scalar::Bool, 1, 0), row.of10) << name(row.op);

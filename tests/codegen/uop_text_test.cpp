@@ -85,7 +85,8 @@ TEST_P(UopTextErrors, SayWhereAndWhat) {
     parse_uops(GetParam().text, graph);
     ADD_FAILURE() << "accepted";
   } catch (const CompileError& e) {
-    EXPECT_NE(std::string_view(e.what()).find(GetParam().message), std::string_view::npos) << e.what();
+    EXPECT_NE(std::string_view(e.what()).find(GetParam().message), std::string_view::npos)
+        << e.what();
   }
 }
 
@@ -93,7 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
     Each, UopTextErrors,
     testing::Values(
         Malformed{"%0 = JUMP", "line 1, column 6: there is no op 'JUMP'"},
-        Malformed{"%0 = CONST int32 4\n%0 = CONST int32 5", "line 2, column 2: %0 stands further up"},
+        Malformed{"%0 = CONST int32 4\n%0 = CONST int32 5",
+                  "line 2, column 2: %0 stands further up"},
         Malformed{"%0 = CONST int32 4 5", "line 1, column 20: expected the end of the line"},
         Malformed{"%0 = CONST int32 4.5", "'4.5' is not a value of type int32"},
         Malformed{"%0 = CONST uint8 256", "'256' is not a value of type uint8"},
@@ -107,23 +109,27 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"%0 = CONST index 4", "index type"},
         Malformed{"%0 = DEFINE_GLOBAL float32 buffer=0", "elements"},
         Malformed{"%0 = DEFINE_GLOBAL float32 buffer=0 elements=-1", "negative"},
-        Malformed{"%0 = DEFINE_GLOBAL float32 buffer=0 elements=1 elements=1", "a second 'elements'"},
+        Malformed{"%0 = DEFINE_GLOBAL float32 buffer=0 elements=1 elements=1",
+                  "a second 'elements'"},
         Malformed{"%0 = DEFINE_GLOBAL float32 buffer=0 colour=1", "no field 'colour'"},
         Malformed{"%0 = CONST int32 2\n%1 = RANGE int32 (%0) #0 axis=0", "not closed at the end"},
         Malformed{"%0 = CONST int32 2\n%1 = RANGE int32 (%0) #0 axis=0\n%2 = RANGE int32 (%0) #1 "
                   "axis=0\nEND (%1)\nEND (%2)",
                   "does not close the innermost scope"},
-        Malformed{"%0 = CONST int32 2\n%1 = RANGE int32 (%0) #0 axis=0\n%2 = ADD int32 (%1, %0)\nEND "
-                  "(%1)\n%3 = NEG int32 (%2)",
-                  "a scope that is closed"},
-        Malformed{"%0 = CONST int32 4\n%1 = LOAD int32 (%0, %0)", "a DEFINE_GLOBAL or DEFINE_LOCAL"},
+        Malformed{
+            "%0 = CONST int32 2\n%1 = RANGE int32 (%0) #0 axis=0\n%2 = ADD int32 (%1, %0)\nEND "
+            "(%1)\n%3 = NEG int32 (%2)",
+            "a scope that is closed"},
+        Malformed{"%0 = CONST int32 4\n%1 = LOAD int32 (%0, %0)",
+                  "a DEFINE_GLOBAL or DEFINE_LOCAL"},
         Malformed{"%0 = VCONST int32x2 [1, 2, 3]", "a value for each lane"},
         Malformed{"%0 = CONST int32x0 1", "line 1"}, Malformed{"%", "a label"},
         Malformed{"%0 =", "an op"}, Malformed{"(", "an op"}));
 
 TEST(UopText, BlanksAndCommentsDoNotMatter) {
   Graph graph;
-  LinearUOps uops = parse_uops("// a comment\n\n  %x=CONST int32   4 // four\r\n\t%y = NEG int32(%x)\n", graph);
+  LinearUOps uops =
+      parse_uops("// a comment\n\n  %x=CONST int32   4 // four\r\n\t%y = NEG int32(%x)\n", graph);
   EXPECT_EQ(print_uops(uops), "%0 = CONST int32 4\n%1 = NEG int32 (%0)\n");
 }
 
@@ -165,7 +171,8 @@ RC_GTEST_PROP(UopText, MutationsAreReadOrRefused, (uint64_t seed)) {
 TEST(UopText, DotHasScopesAsClusters) {
   Graph graph;
   LinearUOps uops = parse_uops(
-      "%0 = CONST int32 4\n%1 = RANGE int32 (%0) #0 axis=0\n%2 = NEG int32 (%1)\n%3 = END (%1)\n", graph);
+      "%0 = CONST int32 4\n%1 = RANGE int32 (%0) #0 axis=0\n%2 = NEG int32 (%1)\n%3 = END (%1)\n",
+      graph);
   EXPECT_EQ(graph_dot(uops),
             "digraph uops {\n"
             "  node [shape=box, style=filled, fontname=monospace];\n"
