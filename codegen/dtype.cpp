@@ -5,8 +5,8 @@
 namespace quern {
 
 int64_t DType::min_int() const {
-  if (is_index()) return std::numeric_limits<int64_t>::min();
-  return is_signed() ? -(int64_t{1} << (bits() - 1)) : 0;
+  if (!is_signed()) return 0;
+  return std::numeric_limits<int64_t>::min() >> (64 - bits());
 }
 
 int64_t DType::max_int() const {

@@ -194,14 +194,17 @@ NodeId KernelBuilder::rebuild(const AstNode& n, std::span<const NodeId> renamed)
 
 NodeId KernelBuilder::move(NodeId root, const char* what, const Move& move) {
   std::vector<bool> needed = needed_for(ast_, root);
+  for (NodeId id = 0; id <= root; ++id) {
+    const AstNode& n = ast_.node(id);
+    if (needed[id] && (n.is_reduce() || n.op == Op::EXPAND))
+      raise<AstError>(
+          "{} of a value that depends on a {}; only permute and expand are possible there", what,
+          quern::name(n.op));
+  }
   std::vector<NodeId> renamed(root + 1, AstNode::kNone);
   for (NodeId id = 0; id <= root; ++id) {
     if (!needed[id]) continue;
     AstNode n = ast_.node(id);
-    if (n.is_reduce() || n.op == Op::EXPAND)
-      raise<AstError>(
-          "{} of a value that depends on a {}; only permute and expand are possible there", what,
-          quern::name(n.op));
     renamed[id] = is_leaf(n) ? leaf(n, move(ast_.tracker(id))) : rebuild(n, renamed);
   }
   return renamed[root];

@@ -129,13 +129,32 @@ class BlockProgram {
     }
   }
 
+  // Integers wrap, which signed ones do not by themselves.
+  template <class T, class F>
+  static T wrapping(F&& f, T a, T b) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using U = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+      return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
+    } else {
+      return static_cast<T>(f(a, b));
+    }
+  }
+
   template <class T>
   void alu(UOp u, size_t i) {
     switch (u->op) {
-      case Op::ADD: return map_as<T>(i, [](T a, T b) { return static_cast<T>(a + b); });
-      case Op::SUB: return map_as<T>(i, [](T a, T b) { return static_cast<T>(a - b); });
-      case Op::MUL: return map_as<T>(i, [](T a, T b) { return static_cast<T>(a * b); });
-      case Op::NEG: return map_as<T>(i, [](T a, T) { return static_cast<T>(T{} - a); });
+      case Op::ADD:
+        return map_as<T>(
+            i, [](T a, T b) { return wrapping<T>([](auto x, auto y) { return x + y; }, a, b); });
+      case Op::SUB:
+        return map_as<T>(
+            i, [](T a, T b) { return wrapping<T>([](auto x, auto y) { return x - y; }, a, b); });
+      case Op::MUL:
+        return map_as<T>(
+            i, [](T a, T b) { return wrapping<T>([](auto x, auto y) { return x * y; }, a, b); });
+      case Op::NEG:
+        return map_as<T>(
+            i, [](T a, T) { return wrapping<T>([](auto x, auto y) { return y - x; }, a, T{}); });
       case Op::CMPLT: return map_as<T>(i, [](T a, T b) { return a < b; });
       case Op::CMPEQ: return map_as<T>(i, [](T a, T b) { return a == b; });
       default: break;

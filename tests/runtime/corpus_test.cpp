@@ -12,6 +12,7 @@
 #include "runtime/devices.h"
 #include "runtime/kernel_file.h"
 #include "runtime/verify.h"
+#include "tests/sanitizers.h"
 
 namespace quern {
 namespace {
@@ -23,11 +24,7 @@ fs::path corpus() {
   return fs::path(QUERN_SOURCE_DIR).parent_path() / "shared" / "corpus";
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kStep = 97;  // sanitizers take ten times as long
-#else
-constexpr size_t kStep = 8;
-#endif
+constexpr size_t kStep = test::kSanitized ? 97 : 8;
 constexpr size_t kSmallFile = 100;  // kernels of which all are taken
 
 class Corpus : public testing::Test {

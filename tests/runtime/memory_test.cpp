@@ -8,6 +8,7 @@
 #include "codegen/tensor.h"
 #include "runtime/devices.h"
 #include "runtime/kernel.h"
+#include "tests/sanitizers.h"
 
 namespace quern {
 namespace {
@@ -45,9 +46,7 @@ void compile_and_run(const std::shared_ptr<Device>& device, const Ast& ast) {
 }
 
 TEST(MemoryGrowth, ThousandsOfKernelsLeaveNothingBehind) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's own memory grows";
-#endif
+  if (test::kSanitized) GTEST_SKIP() << "a sanitizer's own memory grows";
   constexpr int64_t kMegabyte = 1 << 20;
   std::shared_ptr<Device> device = open_device("cpu");
   for (int64_t i = 0; i < 500; ++i) compile_and_run(device, kernel_number(i));
