@@ -2,11 +2,14 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <unistd.h>
+
+#include <sys/mman.h>
 
 #include "codegen/error.h"
 #include "devices/cpu/llvm.h"
@@ -54,6 +57,18 @@ void note_for_perf(const std::string& name, uint64_t begin, std::span<const std:
     std::fputs(line.c_str(), map);
     std::fclose(map);
   }
+}
+
+// Hardened systems may refuse to make any memory executable; it is better to hear that now than
+// from the first kernel.
+void check_executable_memory() {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void* memory = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  bool ok = memory != MAP_FAILED && ::mprotect(memory, page, PROT_READ | PROT_EXEC) == 0;
+  int error = errno;
+  if (memory != MAP_FAILED) ::munmap(memory, page);
+  if (!ok)
+    raise<DeviceError>("device cpu: executable memory is forbidden here: {}", std::strerror(error));
 }
 
 class OrcJit final : public Jit {
@@ -143,6 +158,7 @@ std::span<const std::pair<std::string_view, void*>> runtime_symbols() {
 LoadedCode::~LoadedCode() { jit_->unload(dylib_); }
 
 std::shared_ptr<Jit> Jit::create(const JitOptions& options) {
+  check_executable_memory();
   auto process = llvm::orc::SelfExecutorProcessControl::Create(
       nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
   if (!process)

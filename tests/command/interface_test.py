@@ -165,6 +165,10 @@ def run_refuses(folder):
     refused(symbolic + ["--var", "length=65"], "'length' is 65", "from 1 to 64")
     refused(symbolic + ["--var", "length=many"], "no integer")
     refused(symbolic + ["--var", "length"], "expected NAME=VALUE")
+    with open(ARRAYS, encoding="utf-8") as file:
+        huge = json.loads(file.read().splitlines()[2])
+    huge["buffers"][1]["size"] = 1 << 50
+    refused(["run", write(folder, "huge.jsonl", json.dumps(huge) + "\n")], "cannot allocate 4503599627370496 bytes")
     values = bytes(24000)
     for descr, shape, data, order, part in (("<f8", "(3000,)", values, "False", "float64"),
                                             ("<f4", "(5999,)", values[4:], "False", "expected 6000 elements"),

@@ -1,6 +1,9 @@
 // Moved, masked and symbolic inputs, and schedules at their edges.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -207,6 +210,33 @@ TEST(Views, FullUnrollingIsLinearOrRefused) {
   } catch (const ScheduleError& e) {
     EXPECT_NE(std::string(e.what()).find("the limit is 256"), std::string::npos) << e.what();
   }
+}
+
+// Elements beyond 2^31, and bytes beyond 2^32. Needs 7 GB and a minute, so only if QUERN_LARGE is set.
+TEST(Views, BeyondThirtyTwoBits) {
+  if (!std::getenv("QUERN_LARGE")) GTEST_SKIP() << "QUERN_LARGE is not set";
+  constexpr int64_t kSize = (int64_t{1} << 31) + 64, kFloats = 600'000'000;
+  std::shared_ptr<Device> device = open_device("cpu");
+  {
+    KernelBuilder k;
+    k.output(k.input(Scalar::Int8, {kSize}) + 1.0);
+    Buffer in(device, Scalar::Int8, kSize), out(device, Scalar::Int8, kSize);
+    std::vector<int8_t> values(kSize);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int8_t>(i * 7 + i / 1000);
+    in.copy_from(values);
+    Kernel kernel = compile(k.build(), device);
+    kernel.launch({out, in});
+    std::vector<int8_t> result = out.to_vector<int8_t>();
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(result[i], static_cast<int8_t>(values[i] + 1)) << i;
+  }
+  KernelBuilder k;
+  k.output(k.input(Scalar::Float32, {1}).expand({kFloats}) + 1.0);
+  Kernel kernel = compile(k.build(), device);
+  Buffer in = Buffer::copy_of(device, std::array<float, 1>{1}),
+         out(device, Scalar::Float32, kFloats);
+  kernel.launch({out, in});
+  EXPECT_EQ(out.slice(kFloats - 8, 8).to_vector<float>(), std::vector<float>(8, 2));
 }
 
 TEST(Views, NoContractionOnRequest) {
