@@ -9,7 +9,7 @@ namespace {
 class Division {
  public:
   Division(Text& text, UOp u, Value a, Value b)
-      : text_(text), u_(u), type_(u->dtype), a_(a), b_(b) {
+      : text_(text), type_(u->dtype), a_(a), b_(b) {
     UOp dividend = u->src(0), divisor = u->src(1);
     bool is_signed = type_.is_signed();
     non_negative_ = !is_signed || (dividend->vmin >= 0 && divisor->vmin >= 0);
@@ -74,7 +74,6 @@ class Division {
   }
 
   Text& text_;
-  UOp u_;
   DType type_;
   Value a_, b_, divisor_;
   bool non_negative_ = false;  // unsigned division gives the same

@@ -13,6 +13,7 @@
 #include "codegen/generate.h"
 #include "codegen/schedule.h"
 #include "codegen/tensor.h"
+#include "tests/expect_error.h"
 #include "tests/sanitizers.h"
 
 namespace quern {
@@ -22,12 +23,7 @@ constexpr Scalar kFloat = Scalar::Float32;
 
 template <class F>
 void expect_refused(F&& f, std::string_view part) {
-  try {
-    f();
-    ADD_FAILURE() << "accepted; expected an error with: " << part;
-  } catch (const AstError& e) {
-    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
-  }
+  test::expect_error<AstError>(f, part);
 }
 
 class Builder : public testing::Test {

@@ -9,6 +9,7 @@
 #include "codegen/tensor.h"
 #include "runtime/devices.h"
 #include "runtime/kernel.h"
+#include "tests/expect_error.h"
 
 namespace quern {
 namespace {
@@ -27,15 +28,7 @@ Ast symbolic_ast() {
   return k.build();
 }
 
-template <class E, class F>
-void expect_error(F&& f, std::string_view part) {
-  try {
-    f();
-    ADD_FAILURE() << "no error; expected one with: " << part;
-  } catch (const E& e) {
-    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
-  }
-}
+using test::expect_error;
 
 class Launch : public testing::TestWithParam<const char*> {
  protected:
