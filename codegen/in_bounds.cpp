@@ -18,7 +18,8 @@ std::vector<UOp> conjuncts(UOp gate) {
     UOp u = stack.back();
     stack.pop_back();
     if (u->op == Op::AND) stack.insert(stack.end(), {u->src(0), u->src(1)});
-    else if (u->op == Op::CMPLT && u->src(0)->dtype.is_index() && u->src(1)->is_const())
+    else if (u->op == Op::CMPLT && u->src(0)->dtype.is_index() &&
+             (u->src(0)->is_const() || u->src(1)->is_const()))
       out.push_back(u);
   }
   return out;
@@ -49,18 +50,20 @@ struct Form {
 };
 
 // The linear forms that the comparisons bound, each with what is known of it: `form < c` bounds it
-// from above, and `-form < c` from below.
+// from above, `c < form` from below.
 std::vector<Form> bounded_forms(std::span<const UOp> comparisons) {
   std::vector<Form> forms;
   for (UOp c : comparisons) {
-    IndexSum sum = to_sum(c->src(0));
+    bool from_above = c->src(1)->is_const();
+    UOp bounded = c->src(from_above ? 0 : 1);
+    IndexSum sum = to_sum(bounded);
     if (sum.terms.empty()) continue;
-    bool negative = sum.terms[0].coefficient < 0;
-    Wide limit = Wide{c->src(1)->arg} - sum.constant - 1;
-    Wide lo = c->src(0)->vmin - Wide{sum.constant}, hi = c->src(0)->vmax - Wide{sum.constant};
+    Wide limit = Wide{c->src(from_above ? 1 : 0)->arg} - sum.constant;
+    Wide lo = Wide{bounded->vmin} - sum.constant, hi = Wide{bounded->vmax} - sum.constant;
+    if (from_above) hi = std::min(hi, limit - 1);
+    else lo = std::max(lo, limit + 1);
     sum.constant = 0;
-    hi = std::min(hi, limit);
-    if (negative) {
+    if (sum.terms[0].coefficient < 0) {
       for (auto& t : sum.terms) t.coefficient = -t.coefficient;
       std::swap(lo, hi);
       lo = -lo;

@@ -13,12 +13,14 @@ namespace {
 
 __extension__ using Wide = __int128;
 
+// INT64_MIN counts as overflow too, so that whatever a sum holds can be negated.
 bool mul_overflows(int64_t a, int64_t b, int64_t& out) {
-  return __builtin_mul_overflow(a, b, &out);
+  return __builtin_mul_overflow(a, b, &out) || out == INT64_MIN;
 }
 bool add_overflows(int64_t a, int64_t b, int64_t& out) {
-  return __builtin_add_overflow(a, b, &out);
+  return __builtin_add_overflow(a, b, &out) || out == INT64_MIN;
 }
+bool is_constant(UOp u) { return u->is_const() && u->arg != INT64_MIN; }
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
@@ -59,7 +61,7 @@ bool add_scaled(IndexSum& a, const IndexSum& b, int64_t factor) {
 IndexSum single(UOp base, int64_t coefficient = 1) { return {{{base, coefficient}}, 0}; }
 
 UOp divisor_source(UOp u, Op op, int64_t& divisor) {
-  if (u->op != op || !u->src(1)->is_const()) return nullptr;
+  if (u->op != op || !is_constant(u->src(1))) return nullptr;
   divisor = u->src(1)->arg;
   return u->src(0);
 }
@@ -230,7 +232,7 @@ UOp less_than_zero(Simplifier& s, IndexSum sum) {
     split.quotient.constant = -ceil_div(limit, factor);
     return less_than_zero(s, std::move(split.quotient));
   }
-  if (auto opposite = negated(sum); opposite && limit != INT64_MIN) {
+  if (auto opposite = negated(sum); opposite) {
     UOp right = from_sum(s, std::move(*opposite));
     return s.graph().make(Op::CMPLT, Scalar::Bool, {s.graph().index(-limit), right});
   }
@@ -240,16 +242,19 @@ UOp less_than_zero(Simplifier& s, IndexSum sum) {
 
 }  // namespace
 
-IndexSum to_sum(UOp u) {
+IndexSum to_sum(UOp root) {
   IndexSum out;
+  bool overflows = false;
   auto push = [&](UOp t) {
-    if (t->is_const()) out.constant = t->arg;
-    else if (t->op == Op::MUL && t->src(1)->is_const())
+    if (is_constant(t)) overflows |= add_overflows(out.constant, t->arg, out.constant);
+    else if (t->op == Op::MUL && is_constant(t->src(1)))
       out.terms.push_back({t->src(0), t->src(1)->arg});
     else out.terms.push_back({t, 1});
   };
+  UOp u = root;
   for (; u->op == Op::ADD; u = u->src(0)) push(u->src(1));
   push(u);
+  if (overflows) return single(root);
   std::ranges::sort(out.terms, {}, [](const IndexSum::Term& t) { return t.base->id; });
   return out;
 }
@@ -280,7 +285,7 @@ UOp simplify_index_sum(Simplifier& s, Op op, UOp a, UOp b) {
       if (!add_scaled(sum, to_sum(a), -1)) return nullptr;
       break;
     case Op::MUL:
-      if (b->is_const()) {
+      if (is_constant(b)) {
         if (!add_scaled(sum, to_sum(a), b->arg)) return nullptr;
       } else {
         // A product of variables distributes over sums, so that equal polynomials are one node.
