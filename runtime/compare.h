@@ -15,8 +15,8 @@ std::optional<std::string> compare(std::span<const Expectation> expect,
                                    std::span<const Buffer> buffers);
 
 // The first element in which two buffers of one type differ by more than rounding: integers must be
-// equal, floats within `ulps` units in the last place of the larger, or of 0.001 if both are
-// smaller.
+// equal, floats within `ulps` units in the last place of the largest element, since what cancels
+// out keeps the errors of what was there.
 std::optional<std::string> compare(const Buffer& found, const Buffer& expected, double ulps);
 
 }  // namespace quern
