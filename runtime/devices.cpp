@@ -66,12 +66,10 @@ Target parse_target(std::string_view name) {
   if (name == "cpu:generic") return generic_cpu_target();
   if (name == "interpreter") return interpreter_target();
   if (name.starts_with("cpu:")) {
-    std::string_view arch = name.substr(4), features;
-    if (size_t colon = arch.find(':'); colon != std::string_view::npos) {
-      features = arch.substr(colon + 1);
-      arch = arch.substr(0, colon);
-    }
-    return cpu_target(std::string(arch), std::string(features));
+    std::string arch(name.substr(4));
+    size_t colon = arch.find(':');
+    if (colon == std::string::npos) return named_cpu_target(arch);
+    return cpu_target(arch.substr(0, colon), arch.substr(colon + 1));
   }
   raise<ArgumentError>(
       "there is no target '{}'; expected cpu, cpu:generic, cpu:ARCH, cpu:ARCH:FEATURES or "

@@ -28,8 +28,9 @@ std::vector<DeviceInfo> list_devices();
 std::shared_ptr<Device> open_device(std::string_view name);
 
 // What to generate code for, without a device to run it on: "cpu" is this machine, "cpu:generic" an
-// AVX-512 one, "cpu:ARCH" LLVM's cpu of that name with its features as "cpu:ARCH:+avx2,+fma", and
-// "interpreter". Throws ArgumentError with the list for a name that is none of these.
+// AVX-512 one, "cpu:haswell" LLVM's cpu of that name, "cpu:x86-64:+avx2,+fma" one with just those
+// features, and "interpreter". Throws ArgumentError or DeviceError for a name that is none of
+// these.
 Target parse_target(std::string_view name);
 
 }  // namespace quern

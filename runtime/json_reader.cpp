@@ -28,6 +28,9 @@ std::string message(const Json::exception& e) {
 }  // namespace
 
 Json parse_json(std::string_view text) {
+  // The parser would take it for the end and ignore what follows.
+  if (size_t nul = text.find('\0'); nul != std::string_view::npos)
+    raise<FileError>("not JSON: a NUL byte in column {}", nul + 1);
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {

@@ -11,6 +11,8 @@ namespace {
 
 // AstBuilder refuses more nodes as well, but only after the work of reading them.
 constexpr size_t kMaxNodes = 100'000;
+// Every message names it.
+constexpr size_t kMaxId = 200;
 
 // Errors of the builder know the ops, but not where these stand in the JSON.
 template <class F>
@@ -29,7 +31,12 @@ class RecordParser {
   explicit RecordParser(const JsonValue& json) : json_(json) {}
 
   KernelRecord parse() {
-    if (json_.has("id")) record_.id = json_.field("id").string();
+    if (json_.has("id")) {
+      record_.id = json_.field("id").string();
+      if (record_.id.size() > kMaxId)
+        json_.field("id").fail(
+            fmt::format("{} bytes; at most {} are supported", record_.id.size(), kMaxId));
+    }
     if (json_.has("vars")) parse_vars(json_.field("vars"));
     parse_buffers(json_.field("buffers"));
     parse_nodes(json_.field("nodes"));
@@ -226,7 +233,7 @@ KernelRecord parse_kernel(std::string_view text) {
   std::string where = "kernel";
   if (json.is_object())
     if (auto id = json.find("id"); id != json.end() && id->is_string())
-      where = fmt::format("kernel {}", id->get<std::string>());
+      where = fmt::format("kernel {}", id->get<std::string>().substr(0, kMaxId));
   return RecordParser(JsonValue(json, where)).parse();
 }
 

@@ -34,6 +34,11 @@ Target host_cpu_target();
 // The same for a cpu of that LLVM name with those features, such as "+avx2,-avx512f".
 Target cpu_target(const std::string& arch, const std::string& features);
 
+// The same with all features that LLVM lists for that cpu. Throws DeviceError for a name that LLVM
+// does not know, and where LLVM's lists are not those of this build's processors (they are on
+// x86-64).
+Target named_cpu_target(const std::string& arch);
+
 // The assembly of a program. Throws CompileError as Device::compile does.
 std::string disassemble(const Program& program);
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/error.h"
 #include "devices/cpu/cpu.h"
 #include "devices/cpu/llvm.h"
 
@@ -43,6 +44,21 @@ Target cpu_target(const std::string& arch, const std::string& features) {
   target.has_fma = f.has("fma") || arm;
   target.native_float16_cast = f.has("f16c") || arm;
   return target;
+}
+
+Target named_cpu_target(const std::string& arch) {
+#ifdef __x86_64__
+  constexpr bool k64Bit = true;
+  if (llvm::X86::parseArchX86(arch, k64Bit) == llvm::X86::CK_None)
+    raise<DeviceError>("device cpu: LLVM knows no 64-bit x86 processor of the name '{}'", arch);
+  llvm::SmallVector<llvm::StringRef> features;
+  llvm::X86::getFeaturesForCPU(arch, features);
+  std::string text;
+  for (llvm::StringRef f : features) text += (text.empty() ? "+" : ",+") + f.str();
+  return cpu_target(arch, text);
+#else
+  raise<DeviceError>("device cpu: give the features of '{}', as in cpu:{}:+feature", arch, arch);
+#endif
 }
 
 Target host_cpu_target() {

@@ -14,6 +14,7 @@ namespace {
 std::shared_ptr<Device> make_cpu_device(const CpuOptions&) { unavailable(); }
 Target host_cpu_target() { unavailable(); }
 Target cpu_target(const std::string&, const std::string&) { unavailable(); }
+Target named_cpu_target(const std::string&) { unavailable(); }
 std::string disassemble(const Program&) { unavailable(); }
 
 }  // namespace quern

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -9,6 +10,8 @@
 // `quern`: devices, verify, run, show. Exit codes: 0 done, 1 a check failed, 2 bad input.
 int main(int argc, char** argv) {
   using namespace quern::command;
+  // A write beyond a limit of file sizes is then an error like that of a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   int exit_code = kDone;
   CLI::App app("Compiles and runs tensor kernels.", "quern");
   app.require_subcommand(1);

@@ -164,17 +164,24 @@ void add_verify(CLI::App& app, int& exit_code) {
   auto* sub =
       app.add_subcommand("verify", "Runs the kernels of files against their expected values");
   auto a = std::make_shared<VerifyArguments>();
+  // CLI::NonNegativeNumber lets NaN pass.
+  auto limit = [](const std::string& text) {
+    double value = -1;
+    bool ok = CLI::detail::lexical_cast(text, value) && value >= 0;
+    return ok ? std::string() : text + " is no number of 0 or more";
+  };
   sub->add_option("file", a->files, "Kernel files")->required();
   sub->add_option("--device", a->device, "See `quern devices` (default: cpu)");
   sub->add_option("--opts", a->opts, "none, default or random (default: default)")
       ->check(CLI::IsMember({"none", "default", "random"}));
   sub->add_option("--rounds", a->options.rounds, "Random schedules of each kernel (default: 1)")
       ->check(CLI::Range(1, 1'000'000));
-  sub->add_option("--seed", a->options.seed, "Of the random schedules (default: 0)");
+  sub->add_option("--seed", a->options.seed, "Of the random schedules (default: 0)")
+      ->check(CLI::NonNegativeNumber);
   sub->add_option("--max-flops", a->max_flops, "Skips kernels of more operations (default: 2e9)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(limit);
   sub->add_option("--max-bytes", a->max_bytes, "Skips kernels with larger buffers (default: 512e6)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(limit);
   sub->add_option("--sample", a->sample, "K/N: every Nth kernel, from number K (of 0 .. N-1) on");
   sub->add_option("--jobs", a->jobs, "Kernels at a time (default: one for each processor)")
       ->check(CLI::Range(1, 1024));

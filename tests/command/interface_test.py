@@ -114,6 +114,8 @@ def verify_refuses(folder):
     refused(["verify", ARRAYS, "--opts", "best"], "best")
     refused(["verify", ARRAYS, "--sample", "3/2"], "--sample")
     refused(["verify", ARRAYS, "--rounds", "0"], "rounds")
+    refused(["verify", ARRAYS, "--max-flops", "nan"], "max-flops")
+    refused(["verify", ARRAYS, "--seed", "-1"], "seed")
     with open(ARRAYS, encoding="utf-8") as file:
         lines = file.read().splitlines()
     cut = write(folder, "cut.jsonl", lines[0] + "\n" + lines[1][:100] + "\n")
@@ -198,7 +200,20 @@ def show():
     refused(softmax, "--stage")
     refused(softmax + ["--stage", "ptx"], "ptx")
     refused(softmax + ["--stage", "uops", "--target", "tpu"], "'tpu'")
+    refused(softmax + ["--stage", "uops", "--target", "cpu:pentium9"], "'pentium9'")
+    vectors = quern(*softmax[:-2], "--stage", "asm", "--target", "cpu:haswell").stdout
+    check("ymm" in vectors and "zmm" not in vectors, "haswell has AVX2")
     refused(softmax + ["--stage", "asm", "--target", "interpreter"], "assembly")
+
+
+def limited_file_size(folder):
+    """As on a full disk: an error, the old file stays, nothing else is left."""
+    out = write(folder, "limited.npy", "old")
+    command = f'ulimit -f 1; "{QUERN}" run "{ARRAYS}" --kernel transpose --output 0="{out}"'
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
+    check(result.returncode == 2 and "File too large" in result.stderr, result)
+    with open(out, encoding="utf-8") as file:
+        check(file.read() == "old", "the old file has gone")
 
 
 def unusable_stdout():
@@ -225,6 +240,7 @@ def main():
         run(folder)
         run_refuses(folder)
         show()
+        limited_file_size(folder)
         unusable_stdout()
         usage()
         left = sorted(os.listdir(folder))

@@ -182,6 +182,17 @@ TEST(Cpu, FeaturesCountAndNotTheName) {
   EXPECT_NE(disassemble(add_constant(64, 1).program(wide)).find("zmm"), std::string::npos);
 }
 
+TEST(Cpu, NamedProcessorsHaveTheirFeatures) {
+  Target haswell = named_cpu_target("haswell"), server = named_cpu_target("skylake-avx512");
+  EXPECT_EQ(haswell.vector_bytes, 32);
+  EXPECT_TRUE(haswell.has_fma && haswell.native_float16_cast);
+  EXPECT_EQ(server.vector_bytes, 64);
+  EXPECT_EQ(named_cpu_target("x86-64").vector_bytes, 16);
+  EXPECT_NE(disassemble(add_constant(64, 1).program(haswell)).find("ymm"), std::string::npos);
+  EXPECT_THROW(named_cpu_target("pentium9"), DeviceError);
+  EXPECT_THROW(named_cpu_target(""), DeviceError);
+}
+
 TEST(Cpu, UnknownProcessorsAndFeaturesAreRefused) {
   testing::internal::CaptureStderr();
   EXPECT_THROW(disassemble(add_constant(16, 1).program(cpu_target("pentium9", ""))), CompileError);

@@ -144,6 +144,21 @@ TEST(KernelFile, AnyPrefixIsRefused) {
     EXPECT_THROW(parse_kernel(kRowSum.substr(0, n)), FileError) << n;
 }
 
+TEST(KernelFile, NothingIsIgnoredBehindANulByte) {
+  EXPECT_THROW(parse_kernel(kRowSum + std::string(1, '\0')), FileError);
+}
+
+TEST(KernelFile, LongIdsAreRefused) {
+  std::string text =
+      replaced(kRowSum, R"("id":"rows")", R"("id":")" + std::string(1000, 'x') + '"');
+  try {
+    parse_kernel(text);
+    FAIL();
+  } catch (const AstError& e) {
+    EXPECT_LT(std::string(e.what()).size(), 500u);
+  }
+}
+
 TEST(KernelFile, DeeplyNestedJsonIsRefused) {
   EXPECT_THROW(parse_kernel(std::string(1'000'000, '[')), FileError);
   EXPECT_THROW(parse_kernel(std::string(1'000'000, '[') + std::string(1'000'000, ']')), AstError);
