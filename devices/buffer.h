@@ -25,11 +25,11 @@ constexpr Scalar scalar_of() {
   else if constexpr (std::is_same_v<U, double>) return Scalar::Float64;
   else {
     static_assert(std::is_integral_v<U>, "no Quern type holds this");
-    constexpr bool is_signed = std::is_signed_v<U>;
-    if constexpr (sizeof(U) == 1) return is_signed ? Scalar::Int8 : Scalar::UInt8;
-    else if constexpr (sizeof(U) == 2) return is_signed ? Scalar::Int16 : Scalar::UInt16;
-    else if constexpr (sizeof(U) == 4) return is_signed ? Scalar::Int32 : Scalar::UInt32;
-    else return is_signed ? Scalar::Int64 : Scalar::UInt64;
+    constexpr bool kSigned = std::is_signed_v<U>;
+    if constexpr (sizeof(U) == 1) return kSigned ? Scalar::Int8 : Scalar::UInt8;
+    else if constexpr (sizeof(U) == 2) return kSigned ? Scalar::Int16 : Scalar::UInt16;
+    else if constexpr (sizeof(U) == 4) return kSigned ? Scalar::Int32 : Scalar::UInt32;
+    else return kSigned ? Scalar::Int64 : Scalar::UInt64;
   }
 }
 

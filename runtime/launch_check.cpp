@@ -1,6 +1,6 @@
 #include "runtime/launch_check.h"
 
-#include <optional>
+#include <algorithm>
 #include <string>
 
 #include "codegen/error.h"
@@ -69,26 +69,26 @@ void check_buffers(const Program& program, const Device& device, std::span<const
 }
 
 std::vector<int64_t> order_vars(const Program& program, std::span<const VarValue> vars) {
-  std::vector<std::optional<int64_t>> found(program.vars.size());
+  std::vector<int64_t> values(program.vars.size());
+  std::vector<bool> given(program.vars.size());
   for (const VarValue& var : vars) {
-    size_t i = 0;
-    while (i < program.vars.size() && program.vars[i].name != var.name) ++i;
-    if (i == program.vars.size())
+    auto found = std::ranges::find(program.vars, var.name, &VarParam::name);
+    if (found == program.vars.end())
       raise<ArgumentError>("kernel {}: it has no variable '{}'", program.name, var.name);
-    if (found[i])
+    auto i = static_cast<size_t>(found - program.vars.begin());
+    if (given[i])
       raise<ArgumentError>("kernel {}: variable '{}' is given twice", program.name, var.name);
-    found[i] = var.value;
+    if (var.value < found->min || var.value > found->max)
+      raise<ArgumentError>("kernel {}: variable '{}' is {}; expected a value from {} to {}",
+                           program.name, var.name, var.value, found->min, found->max);
+    given[i] = true;
+    values[i] = var.value;
   }
-  std::vector<int64_t> values;
-  for (size_t i = 0; i < program.vars.size(); ++i) {
+  for (size_t i = 0; i < given.size(); ++i) {
     const VarParam& param = program.vars[i];
-    if (!found[i])
+    if (!given[i])
       raise<ArgumentError>("kernel {}: variable '{}' has no value; expected one from {} to {}",
                            program.name, param.name, param.min, param.max);
-    if (*found[i] < param.min || *found[i] > param.max)
-      raise<ArgumentError>("kernel {}: variable '{}' is {}; expected a value from {} to {}",
-                           program.name, param.name, *found[i], param.min, param.max);
-    values.push_back(*found[i]);
   }
   return values;
 }

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <fstream>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -37,31 +36,37 @@ int64_t product(std::span<const int64_t> shape) {
   return size;
 }
 
-// The header is a Python dict: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-class Header {
- public:
-  Header(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+struct Header {
+  DType dtype;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+};
 
-  void parse() {
+// The header is a Python dict: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  Header parse() {
+    Header header;
+    bool has_descr = false, has_order = false, has_shape = false;
     expect('{');
     while (!accept('}')) {
       std::string_view key = quoted();
       expect(':');
-      if (key == "descr") dtype = parse_descr();
-      else if (key == "fortran_order") fortran_order = parse_bool();
-      else if (key == "shape") shape = parse_shape();
+      if (key == "descr") header.dtype = parse_descr(), has_descr = true;
+      else if (key == "fortran_order") has_order = true, header.fortran_order = parse_bool();
+      else if (key == "shape") has_shape = true, header.shape = parse_shape();
       else fail(fmt::format("unknown key '{}'", key));
       if (!accept(',')) {
         expect('}');
         break;
       }
     }
-    if (!dtype || !fortran_order || !shape) fail("descr, fortran_order and shape must be there");
+    if (!has_descr || !has_order || !has_shape)
+      fail("descr, fortran_order and shape must be there");
+    return header;
   }
-
-  std::optional<DType> dtype;
-  std::optional<bool> fortran_order;
-  std::optional<std::vector<int64_t>> shape;
 
  private:
   [[noreturn]] void fail(std::string_view why) const {
@@ -149,7 +154,7 @@ NpyArray parse_npy(std::string_view content, const std::string& path) {
   std::string_view rest = content;
   if (!rest.starts_with(kMagic) || rest.size() < kMagic.size() + 2)
     raise<FileError>("{}: not a .npy file", path);
-  int version = rest[kMagic.size()];
+  int version = static_cast<uint8_t>(rest[kMagic.size()]);
   rest.remove_prefix(kMagic.size() + 2);
   if (version < 1 || version > 3)
     raise<FileError>("{}: .npy version {}; expected 1, 2 or 3", path, version);
@@ -160,12 +165,11 @@ NpyArray parse_npy(std::string_view content, const std::string& path) {
   if (length > rest.size() || length > kMaxHeader)
     raise<FileError>("{}: the header has {} bytes, the file {}", path, length, content.size());
 
-  Header header(rest.substr(0, length), path);
-  header.parse();
+  Header header = HeaderParser(rest.substr(0, length), path).parse();
   rest.remove_prefix(length);
-  if (*header.fortran_order && header.shape->size() > 1)
+  if (header.fortran_order && header.shape.size() > 1)
     raise<FileError>("{}: the array is in Fortran order; expected C order", path);
-  NpyArray array{*header.dtype, std::move(*header.shape), {}};
+  NpyArray array{header.dtype, std::move(header.shape), {}};
   int64_t bytes = 0;
   bool fits =
       array.size() >= 0 && !__builtin_mul_overflow(array.size(), array.dtype.itemsize(), &bytes);

@@ -5,13 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include <CLI/App.hpp>
+
 #include "codegen/ast.h"
 #include "codegen/opt.h"
 #include "codegen/target.h"
-
-namespace CLI {
-class App;
-}
 
 namespace quern::command {
 
