@@ -37,7 +37,7 @@ class Expander {
       for (UOp x : u->src()) mask |= mask_[x->id];
       if (u->op == Op::LANE) mask = order_.bit(u->arg);
       if (u->op == Op::REDUCE) mask &= ~reduced_lanes(u);
-      if (u->op == Op::SINK || u->op == Op::STORE) mask = 0;
+      if (u->op == Op::SINK || u->op == Op::STORE || u->op == Op::BARRIER) mask = 0;
       mask_[u->id] = mask;
     }
   }
@@ -81,7 +81,8 @@ class Expander {
     switch (u->op) {
       case Op::LANE: return position_constants(u);
       case Op::LOAD: return load(u);
-      case Op::STORE: return nullptr;
+      case Op::STORE: return nullptr;  // by its SINK or BARRIER, as several
+      case Op::BARRIER: return barrier(u);
       case Op::REDUCE: return reduce(u);
       case Op::SINK: return sink(u);
       default: break;
@@ -101,18 +102,33 @@ class Expander {
 
   UOp load(UOp u) {
     UOp gate = u->gate() ? lanes_of(u->gate(), mask_[u->id]) : nullptr;
-    return access_.load(u, gate);
+    return access_.load(u, gate, u->barrier() ? value_[u->barrier()->id] : nullptr);
   }
 
   UOp sink(UOp u) {
     std::vector<UOp> stores;
-    for (UOp store : u->src()) {
-      LaneMask mask = 0;
-      for (UOp x : store->src()) mask |= mask_[x->id];
-      UOp gate = store->gate() ? lanes_of(store->gate(), mask) : nullptr;
-      access_.store(store, lanes_of(store->src(2), mask), gate, mask, stores);
-    }
+    for (UOp store : u->src()) add_stores(store, stores);
     return s_.graph().make(Op::SINK, Scalar::Void, stores);
+  }
+
+  UOp barrier(UOp u) {
+    std::vector<UOp> src;
+    size_t n = static_cast<size_t>(u->args[0]);
+    for (UOp x : u->src().first(n)) {
+      if (x->op == Op::STORE) add_stores(x, src);
+      else src.push_back(value_[x->id]);
+    }
+    auto before = static_cast<int64_t>(src.size());
+    for (UOp x : u->src().subspan(n)) src.push_back(value_[x->id]);
+    return s_.graph().make(Op::BARRIER, Scalar::Void, src, 0, {&before, 1});
+  }
+
+  void add_stores(UOp store, std::vector<UOp>& stores) {
+    LaneMask mask = 0;
+    for (UOp x : store->src()) mask |= mask_[x->id];
+    UOp gate = store->gate() ? lanes_of(store->gate(), mask) : nullptr;
+    UOp barrier = store->barrier() ? value_[store->barrier()->id] : nullptr;
+    access_.store(store, lanes_of(store->src(2), mask), gate, barrier, mask, stores);
   }
 
   UOp repeat(UOp value, Op op, int64_t times) {

@@ -153,7 +153,7 @@ UOp AccessExpander::chunk_gate(std::span<const Lane> lanes, UOp gate) {
   return s_.gep(gate, at);
 }
 
-UOp AccessExpander::load_piece(UOp u, UOp gate, std::span<const Lane> lanes) {
+UOp AccessExpander::load_piece(UOp u, UOp gate, UOp barrier, std::span<const Lane> lanes) {
   std::vector<UOp> parts;
   std::vector<std::tuple<UOp, int64_t, UOp, int64_t>>
       where;  // base, offset, gate: lane of the parts
@@ -168,6 +168,7 @@ UOp AccessExpander::load_piece(UOp u, UOp gate, std::span<const Lane> lanes) {
         src.push_back(g);
         src.push_back(s_.graph().constant(type, u->alternative()->arg));
       }
+      if (barrier) src.push_back(barrier);
       parts.push_back(s_.make(Op::LOAD, type, src));
       for (const Lane& l : part) where.emplace_back(l.base, l.offset, l.gate, total++);
       start += static_cast<size_t>(n);
@@ -188,9 +189,8 @@ UOp AccessExpander::load_piece(UOp u, UOp gate, std::span<const Lane> lanes) {
   return s_.gep(s_.concat(parts), at);
 }
 
-UOp AccessExpander::load(UOp u, UOp gate) {
+UOp AccessExpander::load(UOp u, UOp gate, UOp barrier) {
   LaneMask mask = masks_[u->id];
-  if (mask == 0) return u;
   std::vector<Lane> lanes = lanes_of(u, mask);
   // With vector Alu each piece of a value has loads of its own, so that overlapping windows are
   // reloaded rather than shuffled together.
@@ -199,12 +199,13 @@ UOp AccessExpander::load(UOp u, UOp gate) {
   std::vector<UOp> pieces;
   for (size_t start = 0; start < lanes.size(); start += width) {
     size_t n = std::min(width, lanes.size() - start);
-    pieces.push_back(load_piece(u, gate, {lanes.data() + start, n}));
+    pieces.push_back(load_piece(u, gate, barrier, {lanes.data() + start, n}));
   }
   return s_.concat(pieces);
 }
 
-void AccessExpander::store(UOp u, UOp value, UOp gate, LaneMask mask, std::vector<UOp>& stores) {
+void AccessExpander::store(UOp u, UOp value, UOp gate, UOp barrier, LaneMask mask,
+                           std::vector<UOp>& stores) {
   for (const Run& run : runs(u, lanes_of(u, mask))) {
     for (size_t start = 0; start < run.lanes.size();) {
       int n = chunk(u->src(0), u->dtype, run, start);
@@ -213,6 +214,7 @@ void AccessExpander::store(UOp u, UOp value, UOp gate, LaneMask mask, std::vecto
       for (const Lane& l : part) at.push_back(l.lane);
       std::vector<UOp> src = {u->src(0), s_.add(part[0].base, part[0].offset), s_.gep(value, at)};
       if (UOp g = chunk_gate(part, gate)) src.push_back(g);
+      if (barrier) src.push_back(barrier);
       stores.push_back(s_.make(Op::STORE, Scalar::Void, src));
       start += static_cast<size_t>(n);
     }

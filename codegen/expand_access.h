@@ -16,10 +16,11 @@ class AccessExpander {
                  const Target& target)
       : s_(s), order_(order), masks_(masks), target_(target) {}
 
-  // The value of a scalar LOAD over its lanes. `gate` is its gate over the same lanes, or null.
-  UOp load(UOp u, UOp gate);
+  // The value of a scalar LOAD over its lanes. `gate` is its gate over the same lanes, or null;
+  // `barrier` what it comes after, or null.
+  UOp load(UOp u, UOp gate, UOp barrier);
   // Appends the STOREs of `value`, whose lanes, like the gate's, are those of `mask`.
-  void store(UOp u, UOp value, UOp gate, LaneMask mask, std::vector<UOp>& stores);
+  void store(UOp u, UOp value, UOp gate, UOp barrier, LaneMask mask, std::vector<UOp>& stores);
 
  private:
   struct Lane {
@@ -37,7 +38,7 @@ class AccessExpander {
   std::vector<Run> runs(UOp u, std::vector<Lane> lanes);
   int chunk(UOp buffer, DType dtype, const Run& run, size_t start) const;
   UOp chunk_gate(std::span<const Lane> lanes, UOp gate);
-  UOp load_piece(UOp u, UOp gate, std::span<const Lane> lanes);
+  UOp load_piece(UOp u, UOp gate, UOp barrier, std::span<const Lane> lanes);
 
   Simplifier& s_;
   const LaneOrder& order_;

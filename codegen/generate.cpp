@@ -1,5 +1,7 @@
 #include "codegen/generate.h"
 
+#include <algorithm>
+
 #include "codegen/error.h"
 #include "codegen/expand.h"
 #include "codegen/legalize_float.h"
@@ -76,7 +78,9 @@ Program generate(const Schedule& schedule, const GenerateHooks& hooks) {
   program.target = target;
   program.buffers = buffer_params(schedule.ast());
   program.vars.assign(schedule.ast().vars().begin(), schedule.ast().vars().end());
-  program.global_size[0] = lowered.tasks;
+  std::ranges::copy(lowered.global_size, program.global_size);
+  std::ranges::copy(lowered.local_size, program.local_size);
+  program.has_free_local_size = schedule.has_free_local_size();
   program.flops = schedule.ast().flops();
   program.bytes = schedule.ast().bytes();
   program.applied_opts = schedule.applied_opts();

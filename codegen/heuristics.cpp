@@ -143,16 +143,20 @@ std::vector<Opt> random_opts(const Ast& ast, const Target& target, uint64_t seed
   auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
   Schedule s(ast, target);
   for (int step = 0; step < steps; ++step) {
-    auto op = static_cast<OptOp>(below(3));
-    bool unroll = op == OptOp::UNROLL;
-    int first = unroll ? s.first_reduce() : 0, end = unroll ? s.first_lane() : s.first_reduce();
+    auto op = static_cast<OptOp>(below(kOptOpCount));
+    if (axis_of(op) == OptAxis::None) {
+      // Leaves little to do, so rarely.
+      if (below(4) == 0) try_apply(s, {op, 0, 0});
+      continue;
+    }
+    auto [first, end] = s.axes_of(op);
     if (end <= first) continue;
     int axis = first + static_cast<int>(below(end - first));
     const Axis& chosen = s.axes()[static_cast<size_t>(axis)];
     if (!chosen.size.is_constant() || chosen.size.constant() < 2) continue;
     std::vector<int64_t> amounts = {0};
     for (int64_t d = 2; d <= std::min<int64_t>(chosen.size.constant(), 64); ++d)
-      if (chosen.size.constant() % d == 0) amounts.push_back(d);
+      if ((chosen.size.constant() % d == 0) != (op == OptOp::PADTO)) amounts.push_back(d);
     try_apply(s, {op, axis - first,
                   amounts[static_cast<size_t>(below(static_cast<int64_t>(amounts.size())))]});
   }

@@ -39,7 +39,8 @@ bool touches_index(UOp u) {
 
 UOp legalize_index(Graph& g, UOp sink) {
   return rewrite(sink, [&](UOp u, std::span<const UOp> src) -> UOp {
-    if (!touches_index(u)) return with_src(g, u, src);
+    bool orders = u->op == Op::BARRIER || (u->op == Op::REDUCE && !u->dtype.is_index());
+    if (orders || !touches_index(u)) return with_src(g, u, src);
     Scalar wide = width(u);
     if (u->op == Op::DEFINE_VAR) return g.make(u->op, Scalar::Int32, {}, u->arg, u->args);
     if (u->op == Op::CONST) return g.constant(DType(wide, u->lanes()), u->arg);

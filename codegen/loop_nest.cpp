@@ -26,6 +26,14 @@ LoopNest::LoopNest(std::span<const UOp> uops, std::span<const Accumulator> accum
     role_of[a.assign->id] = static_cast<int>(roles_.size());
     roles_.push_back({Role::Assign, own});
   }
+  for (UOp u : uops) {
+    if (u->op != Op::BARRIER) continue;
+    LoopSet own;
+    for (UOp r : u->src().subspan(static_cast<size_t>(u->args[0])))
+      own.set(static_cast<size_t>(number_[r->id]));
+    role_of[u->id] = static_cast<int>(roles_.size());
+    roles_.push_back({Role::Barrier, own});
+  }
   outer_.resize(ranges_.size());
   exported_.resize(ids);
   loop_of_.assign(ids, -1);
@@ -62,11 +70,13 @@ bool LoopNest::propagate(std::span<const UOp> uops, const std::vector<int>& role
       exported = set;
     } else if (role_of[u->id] >= 0) {
       const Role& role = roles_[static_cast<size_t>(role_of[u->id])];
-      if (role.kind == Role::Define) {
-        set |= around(role.own);
-        exported = set | role.own;
-      } else {
-        exported = set & ~role.own;
+      switch (role.kind) {
+        case Role::Define:
+          set |= around(role.own);
+          exported = set | role.own;
+          break;
+        case Role::Assign: exported = set & ~role.own; break;
+        case Role::Barrier: exported = set = set & ~role.own; break;
       }
     }
     exported_[u->id] = exported;

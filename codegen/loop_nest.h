@@ -12,7 +12,8 @@ namespace quern {
 // numbered from the outermost in, -1 is the kernel's body.
 //
 // A uop lies in the innermost loop that it depends on. An accumulator's DEFINE_ACC lies around its
-// own loops, its ops and ASSIGN inside them, and users of the ASSIGN outside again.
+// own loops, its ops and ASSIGN inside them, and users of the ASSIGN outside again. A BARRIER lies
+// outside of the loops that are over before it.
 class LoopNest {
  public:
   static constexpr size_t kMaxLoops = 256;
@@ -34,7 +35,7 @@ class LoopNest {
  private:
   using LoopSet = std::bitset<kMaxLoops>;
   struct Role {
-    enum Kind : uint8_t { Plain, Define, Assign } kind = Plain;
+    enum Kind : uint8_t { Define, Assign, Barrier } kind = Define;
     LoopSet own;
   };
 

@@ -10,7 +10,7 @@ namespace quern {
 namespace {
 
 constexpr std::string_view kNames[] = {
-#define QUERN_X(name) #name,
+#define QUERN_X(name, axis) #name,
     QUERN_OPT_OPS(QUERN_X)
 #undef QUERN_X
 };
@@ -36,8 +36,10 @@ Opt parse_opt(std::string_view item) {
   std::string known;
   for (size_t i = 0; i < std::size(kNames); ++i) {
     if (kNames[i] == op) {
+      auto known_op = static_cast<OptOp>(i);
+      if (axis_of(known_op) == OptAxis::None && item == op) return {known_op, 0, 0};
       std::string_view axis = take(rest, ':'), amount = rest;
-      return {static_cast<OptOp>(i), number<int>(axis, item), number<int64_t>(amount, item)};
+      return {known_op, number<int>(axis, item), number<int64_t>(amount, item)};
     }
     known += (known.empty() ? "" : ", ") + std::string(kNames[i]);
   }
@@ -47,6 +49,7 @@ Opt parse_opt(std::string_view item) {
 }  // namespace
 
 std::string to_string(const Opt& opt) {
+  if (axis_of(opt.op) == OptAxis::None) return std::string(kNames[static_cast<size_t>(opt.op)]);
   return fmt::format("{}:{}:{}", kNames[static_cast<size_t>(opt.op)], opt.axis, opt.amount);
 }
 

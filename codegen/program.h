@@ -36,10 +36,12 @@ struct Program {
   std::vector<BufferParam> buffers;
   std::vector<VarParam> vars;
 
-  // Launch dimensions. On a target with local memory: groups and work items of each dimension. On
+  // Launch dimensions. On a target with local memory: groups and work items of each dimension, or
+  // with a free local size all work items, which groups of any size that divides them may hold. On
   // the cpu: global_size[0] is the number of tasks, which may run in any order and on any thread.
   SInt global_size[3] = {1, 1, 1};
   int64_t local_size[3] = {1, 1, 1};
+  bool has_free_local_size = false;
 
   // Estimates from the AST: one operation an element of each distinct Alu node; the bytes of each
   // buffer once.

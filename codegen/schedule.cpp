@@ -1,6 +1,7 @@
 #include "codegen/schedule.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "codegen/error.h"
 #include "codegen/iteration_space.h"
@@ -8,21 +9,8 @@
 namespace quern {
 namespace {
 
-// A kernel of more lane operations than this would take seconds to compile.
-constexpr int64_t kMaxUpcastLanes = 256;
-constexpr int64_t kMaxLanes = 1024;
-constexpr int64_t kMaxLaneNodes = 32768;
-
-int rank_of(AxisKind kind) {
-  switch (kind) {
-    case AxisKind::Thread: return 0;
-    case AxisKind::Global: return 1;
-    case AxisKind::Reduce: return 2;
-    case AxisKind::Unroll:
-    case AxisKind::Upcast: return 3;
-  }
-  return 3;
-}
+// Where axes of a kind stand; lanes keep the order in which they were made.
+AxisKind place_of(const Axis& a) { return std::min(a.kind, AxisKind::Unroll); }
 
 }  // namespace
 
@@ -38,69 +26,76 @@ void Schedule::apply(std::span<const Opt> opts) {
   for (const Opt& opt : opts) apply(opt);
 }
 
-int Schedule::first_reduce() const {
-  auto at = std::ranges::find_if(axes_, [](const Axis& a) { return rank_of(a.kind) >= 2; });
+int Schedule::first(AxisKind kind) const {
+  auto at = std::ranges::find_if(axes_, [&](const Axis& a) { return a.kind >= kind; });
   return static_cast<int>(at - axes_.begin());
 }
 
-int Schedule::first_lane() const {
-  auto at = std::ranges::find_if(axes_, &Axis::is_lane);
-  return static_cast<int>(at - axes_.begin());
+bool Schedule::has(AxisKind kind) const {
+  return std::ranges::any_of(axes_, [&](const Axis& a) { return a.kind == kind; });
 }
 
-int64_t Schedule::upcast_lanes() const {
+int64_t Schedule::count(AxisKind kind) const {
   int64_t n = 1;
   for (const Axis& a : axes_)
-    if (a.kind == AxisKind::Upcast) n *= a.size.constant();
+    if (a.kind == kind) n *= a.size.constant();
   return n;
 }
 
-int64_t Schedule::all_lanes() const {
-  int64_t n = 1;
-  for (const Axis& a : axes_)
-    if (a.is_lane()) n *= a.size.constant();
-  return n;
+int64_t Schedule::items() const {
+  return count(AxisKind::Local) * count(AxisKind::Mid) * count(AxisKind::Group);
 }
 
-// The opt with its axis as a position in axes() and its amount spelled out.
-Opt Schedule::checked(const Opt& opt) const {
-  auto refuse = [&](const std::string& why) {
-    raise<ScheduleError>("{} on {}: {}", to_string(opt), name(), why);
-  };
-  bool unroll = opt.op == OptOp::UNROLL;
-  int axis = opt.axis + (unroll ? first_reduce() : 0);
-  int end = unroll ? first_lane() : first_reduce();
-  if (opt.axis < 0 || axis >= end)
-    refuse(fmt::format("no such axis; there are {} {} axes",
-                       std::max(0, end - (unroll ? first_reduce() : 0)),
-                       unroll ? "reduce" : "global"));
-  const Axis& target = axes_[static_cast<size_t>(axis)];
-  if (target.kind == AxisKind::Thread) refuse("the axis is a thread axis already");
-  if (!target.size.is_constant()) refuse("the axis has a symbolic size");
-  int64_t size = target.size.constant(), amount = opt.amount == 0 ? size : opt.amount;
-  if (amount < 0 || (size != 0 && size % amount != 0))
-    refuse(fmt::format("the axis has size {}, which {} does not divide", size, amount));
-  if (amount <= 1) refuse("an amount of 1 changes nothing");
-  if (opt.op == OptOp::THREAD) {
-    if (target_->has_local) refuse("only a target without work groups has tasks");
-    return {opt.op, axis, amount};
+uint64_t Schedule::bases(AxisKind kind) const {
+  uint64_t bits = 0;
+  for (const Axis& a : axes_)
+    if (a.kind == kind) bits |= uint64_t{1} << a.base;
+  return bits;
+}
+
+uint64_t Schedule::padded() const {
+  uint64_t bits = 0;
+  for (const Axis& a : axes_) {
+    const SInt& full = space_.full_shape[static_cast<size_t>(a.base)];
+    if (full.is_constant() && a.size.constant() * a.stride > full.constant())
+      bits |= uint64_t{1} << a.base;
   }
-  int64_t upcast = upcast_lanes() * (unroll ? 1 : amount), lanes = all_lanes() * amount;
-  if (upcast > kMaxUpcastLanes)
-    refuse(fmt::format("{} lanes a result; the limit is {}", upcast, kMaxUpcastLanes));
-  if (lanes > kMaxLanes) refuse(fmt::format("{} lanes in all; the limit is {}", lanes, kMaxLanes));
-  if (lanes * static_cast<int64_t>(ast_->nodes().size()) > kMaxLaneNodes && lanes > 16)
-    refuse(fmt::format("{} lanes of {} nodes; the limit of their product is {}", lanes,
-                       ast_->nodes().size(), kMaxLaneNodes));
-  return {opt.op, axis, amount};
+  return bits;
+}
+
+bool Schedule::is_in_place() const {
+  return std::ranges::any_of(ast_->nodes(), [&](const AstNode& n) {
+    return n.op == Op::LOAD && ast_->buffers()[n.buffer].written;
+  });
 }
 
 void Schedule::apply(const Opt& opt) {
   auto [op, axis, amount] = checked(opt);
+  std::vector<Axis> before = axes_;
   switch (op) {
     case OptOp::UPCAST: split(axis, amount, AxisKind::Upcast, true); break;
+    case OptOp::UPCASTMID: split(axis, amount, AxisKind::Mid, true); break;
     case OptOp::UNROLL: split(axis, amount, AxisKind::Unroll, true); break;
+    case OptOp::LOCAL: split(axis, amount, AxisKind::Local, true); break;
+    case OptOp::GROUP: split(axis, amount, AxisKind::Group, true); break;
+    case OptOp::GROUPTOP: split(axis, amount, AxisKind::Group, false); break;
+    case OptOp::NOLOCALS: no_locals_ = true; break;
+    case OptOp::PADTO: pad(axis, amount); break;
+    case OptOp::TILE: {
+      bool is_reduce = axes_[static_cast<size_t>(axis)].kind == AxisKind::Reduce;
+      if (is_reduce)
+        split(axis, axes_[static_cast<size_t>(axis)].size.constant() / amount, AxisKind::Block,
+              false);
+      else split(axis, amount, AxisKind::Tile, true);
+      break;
+    }
     case OptOp::THREAD: split(axis, amount, AxisKind::Thread, false); break;
+  }
+  try {
+    check_limits(opt);
+  } catch (...) {
+    axes_ = std::move(before);
+    throw;
   }
   applied_.push_back(opt);
 }
@@ -117,7 +112,12 @@ void Schedule::split(int axis, int64_t amount, AxisKind kind, bool inner) {
   else part.stride *= rest;
   if (rest == 1) axes_.erase(axes_.begin() + axis);
   axes_.push_back(part);
-  std::ranges::stable_sort(axes_, {}, [](const Axis& a) { return rank_of(a.kind); });
+  std::ranges::stable_sort(axes_, {}, place_of);
+}
+
+void Schedule::pad(int axis, int64_t amount) {
+  SInt& size = axes_[static_cast<size_t>(axis)].size;
+  size = (size.constant() + amount - 1) / amount * amount;
 }
 
 }  // namespace quern

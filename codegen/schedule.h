@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/ast.h"
@@ -12,12 +13,18 @@
 
 namespace quern {
 
-// The kinds of axis, X(Kind, letter in the printed schedule, ANSI colour, what an iteration is).
-#define QUERN_AXIS_KINDS(X)                                      \
-  X(Global, 'g', 34, "an independent result; a loop on the cpu") \
-  X(Thread, 't', 36, "a task of the cpu's pool")                 \
-  X(Reduce, 'R', 31, "a step of a reduce")                       \
-  X(Unroll, 'u', 35, "a step of a reduce, several at once")      \
+// The kinds of axis in the order in which they stand in a schedule, X(Kind, letter in its name, ANSI
+// colour, what an iteration is).
+#define QUERN_AXIS_KINDS(X)                                                      \
+  X(Thread, 't', 94, "a task of the cpu's pool")                                 \
+  X(Global, 'g', 34, "an independent result: a work group, or a step of a loop") \
+  X(Local, 'l', 36, "a work item of a group")                                    \
+  X(Tile, 'T', 96, "an independent result, kept in scratch memory")              \
+  X(Mid, 'm', 37, "a work item while a grouped reduce runs, a lane after it")    \
+  X(Group, 'G', 32, "a work item that sums a part of a reduce")                  \
+  X(Block, 'B', 91, "a block of steps of a reduce")                              \
+  X(Reduce, 'R', 31, "a step of a reduce")                                       \
+  X(Unroll, 'u', 35, "a step of a reduce, several at once")                      \
   X(Upcast, 'U', 33, "an independent result, several at once")
 
 enum class AxisKind : uint8_t {
@@ -25,6 +32,8 @@ enum class AxisKind : uint8_t {
   QUERN_AXIS_KINDS(QUERN_X)
 #undef QUERN_X
 };
+
+const char* to_string(AxisKind kind);
 
 // One loop of a schedule: `size` steps of `stride` along axis `base` of the simplified iteration
 // space.
@@ -39,18 +48,18 @@ struct Axis {
 };
 
 // An AST's iteration space as a list of axes, changed by opts. (AST, target, applied opts) names a
-// schedule fully; the AST must outlive it.
+// schedule fully; the AST and the target must outlive it.
 //
 // The axes are those of the simplified iteration space (iteration_space.h). An axis that some
 // reduce sums over is a reduce axis, also where the results of that reduce are used along the same
-// axis again (softmax). Axes stand in the order thread, global, reduce, then unrolled and upcast
-// ones in the order in which they were made.
+// axis again (softmax). Axes stand in the order of their kinds, unrolled and upcast ones in the
+// order in which they were made.
 class Schedule {
  public:
   Schedule(const Ast& ast, const Target& target);
 
-  // Throws ScheduleError, and leaves the schedule as it is, if the opt is illegal: no such axis, of
-  // the wrong kind, symbolic, not divisible by the amount, or beyond the limits of lanes.
+  // Throws ScheduleError with the reason, and leaves the schedule as it is, if the opt is illegal
+  // (schedule_check.cpp has the rules).
   void apply(const Opt& opt);
   void apply(std::span<const Opt> opts);
 
@@ -58,18 +67,35 @@ class Schedule {
   const Target& target() const { return *target_; }
   std::span<const Axis> axes() const { return axes_; }
   const std::vector<Opt>& applied_opts() const { return applied_; }
-  // First axis of a kind that is reduced, and first lane axis: positions in axes().
-  int first_reduce() const;
-  int first_lane() const;
+  // NOLOCALS was applied.
+  bool has_free_local_size() const { return no_locals_; }
+
+  // Positions in axes(): the first axis of this kind or one that stands later.
+  int first(AxisKind kind) const;
+  int first_reduce() const { return first(AxisKind::Group); }
+  int first_lane() const { return first(AxisKind::Unroll); }
+  // Positions in axes() that an op may name, begin and end; its axis 0 is `begin`.
+  std::pair<int, int> axes_of(OptOp op) const;
+  bool has(AxisKind kind) const;
+  // Product of the sizes of the axes of a kind.
+  int64_t count(AxisKind kind) const;
   // Lanes that one result vector has, and with unrolled axes included.
-  int64_t upcast_lanes() const;
-  int64_t all_lanes() const;
+  int64_t upcast_lanes() const { return count(AxisKind::Upcast) * count(AxisKind::Mid); }
+  int64_t all_lanes() const { return upcast_lanes() * count(AxisKind::Unroll); }
+  // Work items of a group.
+  int64_t items() const;
 
   int rank() const { return static_cast<int>(space_.full_shape.size()); }
   const IterationSpace& space() const { return space_; }
   bool is_reduced(int base) const { return space_.reduced >> base & 1; }
+  // The axes of the space that PADTO made longer, as bits.
+  uint64_t padded() const;
+  // Those of which an axis of the schedule is of that kind.
+  uint64_t bases(AxisKind kind) const;
   const ShapeTracker& tracker(const AstNode& n) const { return space_.trackers[n.tracker]; }
   const Shape& shape(const AstNode& n) const { return space_.shapes[n.shape]; }
+  // Some LOAD reads a buffer that is also written.
+  bool is_in_place() const;
 
   // "r_32_16R_4U": E for elementwise, r for reduces, C for a copy, the number of outputs if there
   // are several, then the axes; [A-Za-z0-9_] only.
@@ -78,13 +104,19 @@ class Schedule {
   std::string print(bool colour) const;
 
  private:
-  void split(int axis, int64_t amount, AxisKind kind, bool inner);
+  // The opt with its axis as a position in axes() and its amount spelled out, or ScheduleError.
   Opt checked(const Opt& opt) const;
+  void check_op(const Opt& opt, int axis, int64_t amount) const;
+  // What limits the schedule as a whole, after `opt`.
+  void check_limits(const Opt& opt) const;
+  void split(int axis, int64_t amount, AxisKind kind, bool inner);
+  void pad(int axis, int64_t amount);
 
   const Ast* ast_;
   const Target* target_;
   IterationSpace space_;
   std::vector<Axis> axes_;
+  bool no_locals_ = false;
   std::vector<Opt> applied_;
 };
 

@@ -27,6 +27,8 @@ std::string size_text(const SInt& size, const Ast& ast) {
 
 }  // namespace
 
+const char* to_string(AxisKind kind) { return info(kind).name; }
+
 std::string Schedule::name() const {
   bool reduces = false, computes = false;
   for (const AstNode& n : ast_->nodes()) {

@@ -27,6 +27,7 @@ struct Target {
   bool has_local = false;             // work items within a group, and local ids
   bool has_shared = false;            // local memory with barriers
   int64_t shared_max = 0;             // bytes of local memory a group may use
+  int64_t scratch_max = 256 << 10;    // without groups: bytes of scratch memory of a task
   int64_t global_max[3] = {0, 0, 0};  // launch limits in each dimension; 0: none
   int64_t local_max[3] = {0, 0, 0};
   int64_t group_max = 0;  // work items in a group

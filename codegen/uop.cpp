@@ -99,8 +99,10 @@ void check(Op op, DType t, std::span<const UOp> src, std::span<const int64_t> ar
 
 UOp Node::gate() const {
   if (op == Op::LOAD) return nsrc >= 4 ? src(2) : nullptr;
-  return nsrc >= 4 ? src(3) : nullptr;
+  return nsrc >= 4 && src(3)->op != Op::BARRIER ? src(3) : nullptr;
 }
+
+UOp Node::barrier() const { return src(nsrc - 1)->op == Op::BARRIER ? src(nsrc - 1) : nullptr; }
 
 UOp Node::alternative() const { return op == Op::LOAD && nsrc >= 4 ? src(3) : nullptr; }
 

@@ -26,17 +26,19 @@ using UOp = const Node*;
 //   DEFINE_LOCAL   arg: number; args: {elements}
 //   DEFINE_VAR     arg: variable index; args: {min, max}; dtype Index
 //   DEFINE_ACC     src: initial value; arg: number
-//   SPECIAL        src: size; arg: dimension; args: {SpecialKind}; counts 0..size-1
+//   SPECIAL        src: size; arg: dimension; args: {SpecialKind}; counts 0..size-1. Item is the
+//                  number of a work item among those of all groups
 //   LANE           arg: axis; args: {size}: the position along an upcast or unrolled axis; exists
 //                  until `expand` turns it into lanes
 //   RANGE          src: size; arg: number; args: {axis}: a loop variable, counts 0..size-1
 //   END            src: the RANGE that ends
 //   IF, ENDIF      src: bool condition / the IF
-//   BARRIER        src: what must have happened before
+//   BARRIER        src: what must have happened before (STOREs, BARRIERs; RANGEs and SPECIALs say
+//                  where it stands), then RANGEs whose loops are over; args: {number of the former}
 //   LOAD           src: buffer, index [, gate, alternative] [, BARRIER]; where the gate is false
 //                  the lane is the alternative and memory is not touched. The index is a scalar: a
 //                  dtype of n lanes loads n consecutive elements. The gate has 1 or n lanes.
-//   STORE          src: buffer, index, value [, gate]; dtype Void
+//   STORE          src: buffer, index, value [, gate] [, BARRIER]; dtype Void
 //   ASSIGN         src: DEFINE_ACC, value: sets the accumulator. As a source of others it stands
 //                  for the accumulator's value after the loops in which the ASSIGN lies
 //   REDUCE         src: values v0..vn-1, then RANGEs; arg: ADD or MAX (as an Op); args: {n}, and
@@ -45,7 +47,7 @@ using UOp = const Node*;
 //   VECTORIZE      src: one scalar (broadcast to all lanes), or values whose lanes are concatenated
 //   GEP            args: which lane of the source becomes lane i
 //   WMMA           arg: number of the tensor core descriptor in the target
-enum class SpecialKind : uint8_t { Group, Local, Task };
+enum class SpecialKind : uint8_t { Group, Local, Task, Item };
 
 struct Node {
   Op op;
@@ -67,6 +69,8 @@ struct Node {
   UOp gate() const;
   // LOAD: the value where the gate is false, or null.
   UOp alternative() const;
+  // LOAD and STORE: the BARRIER that they come after, or null.
+  UOp barrier() const;
   // REDUCE: its parts.
   std::span<const UOp> reduce_values() const { return src().first(static_cast<size_t>(args[0])); }
   std::span<const UOp> reduce_ranges() const { return src().subspan(static_cast<size_t>(args[0])); }

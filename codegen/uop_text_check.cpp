@@ -59,6 +59,7 @@ bool takes_void(Op op, size_t i) {
     case Op::BARRIER:
     case Op::ENDIF: return true;
     case Op::LOAD: return i == 2 || i == 4;
+    case Op::STORE: return i == 3 || i == 4;
     default: return false;
   }
 }
@@ -75,10 +76,12 @@ const char* check_load(DType t, std::span<const UOp> src) {
 }
 
 const char* check_store(std::span<const UOp> src) {
-  if (src.size() != 3 && src.size() != 4) return "(buffer, index, value[, gate])";
+  if (src.size() < 3 || src.size() > 5) return "(buffer, index, value[, gate][, BARRIER])";
   if (!is_memory(src[0])) return "a DEFINE_GLOBAL or DEFINE_LOCAL as first source";
   if (!is_scalar_int(src[1]->dtype)) return "a scalar integer as index";
-  if (src.size() == 4 && !is_gate(src[3], src[2]->lanes()))
+  bool has_barrier = src.size() > 3 && src.back()->op == Op::BARRIER;
+  if (src.size() == 5 && !has_barrier) return "a BARRIER as last source";
+  if (src.size() - has_barrier == 4 && !is_gate(src[3], src[2]->lanes()))
     return "a bool gate of 1 lane or as many as stored";
   return nullptr;
 }
@@ -103,8 +106,8 @@ const char* check_define(Op op, DType t, std::span<const UOp> src, int64_t arg,
                  : "bounds within the type";
     case Op::DEFINE_ACC: return src[0]->dtype == t ? nullptr : "an initial value of the same type";
     case Op::SPECIAL:
-      if (args.size() != 1 || args[0] < 0 || args[0] > 2 || arg < 0 || arg > 2)
-        return "kind=group, local or task, and dim=0, 1 or 2";
+      if (args.size() != 1 || args[0] < 0 || args[0] > 3 || arg < 0 || arg > 2)
+        return "kind=group, local, task or item, and dim=0, 1 or 2";
       return is_scalar_int(t) && src[0]->dtype == t ? nullptr
                                                     : "a scalar integer size of the same type";
     case Op::LANE:
@@ -114,8 +117,16 @@ const char* check_define(Op op, DType t, std::span<const UOp> src, int64_t arg,
   }
 }
 
-const char* check_control(Op op, DType t, std::span<const UOp> src) {
+const char* check_control(Op op, DType t, std::span<const UOp> src, std::span<const int64_t> args) {
   switch (op) {
+    case Op::BARRIER: {
+      if (args.empty()) return nullptr;
+      if (args.size() != 1 || args[0] < 0 || args[0] > static_cast<int64_t>(src.size()))
+        return "[number of sources before those that are loops]";
+      bool loops = std::ranges::all_of(src.subspan(static_cast<size_t>(args[0])),
+                                       [](UOp u) { return u->op == Op::RANGE; });
+      return loops ? nullptr : "RANGEs after what has happened before";
+    }
     case Op::RANGE:
       return is_scalar_int(t) && src[0]->dtype == t ? nullptr
                                                     : "a scalar integer size of the same type";
@@ -146,7 +157,7 @@ const char* check_kind(Op op, DType t, std::span<const UOp> src, int64_t arg,
     case OpClass::Define:
       if (op == Op::VCONST && args.size() != t.lanes) return "a value for each lane";
       return check_define(op, t, src, arg, args);
-    case OpClass::Control: return check_control(op, t, src);
+    case OpClass::Control: return check_control(op, t, src, args);
     case OpClass::Reduce: return check_reduce(src, arg, args);
     case OpClass::Vector: return src.empty() ? "sources" : nullptr;
     case OpClass::Memory:

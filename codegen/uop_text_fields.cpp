@@ -14,7 +14,7 @@
 namespace quern::uop_text {
 namespace {
 
-constexpr std::string_view kSpecialNames[] = {"group", "local", "task"};
+constexpr std::string_view kSpecialNames[] = {"group", "local", "task", "item"};
 constexpr size_t kHexDigits = 16;
 
 template <class T>

@@ -103,8 +103,9 @@ class Scopes {
   // Why `u` may not stand here, or an empty text.
   std::string add(UOp u) {
     if (scope_of_.contains(u)) return "the same uop stands further up";
+    // A BARRIER only says what has happened.
     for (UOp s : u->src())
-      if (!is_visible(s))
+      if (u->op != Op::BARRIER && !is_visible(s))
         return fmt::format("the {} that it uses was computed in a scope that is closed",
                            name(s->op));
     if (u->op == Op::END || u->op == Op::ENDIF) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace quern {
@@ -45,15 +46,18 @@ class Verifier {
     if (current_->dtype.is_index()) fail("the Index type should be gone");
   }
 
+  // That a store has happened, or a loop is over, stays true outside of the loop around it.
   void check_source(UOp s) const {
-    auto found = defined_.find(s);
-    if (found == defined_.end())
+    bool happened = current_->op == Op::BARRIER && happened_.contains(s);
+    if (!happened && !defined_.contains(s))
       fail("uses " + std::string(name(s->op)) + " before it is defined or out of its scope");
   }
 
   void define() {
     if (!defined_.emplace(current_, scopes_.size()).second) fail("stands twice");
     scopes_.back().defined.push_back(current_);
+    Op op = current_->op;
+    if (op == Op::STORE || op == Op::BARRIER || op == Op::RANGE) happened_.insert(current_);
   }
 
   // What was computed in a scope cannot be used after it, but for an accumulator's value.
@@ -98,6 +102,7 @@ class Verifier {
 
   UOp current_ = nullptr;
   std::unordered_map<UOp, size_t> defined_;
+  std::unordered_set<UOp> happened_;
   std::vector<Scope> scopes_ = {{nullptr, {}}};
 };
 

@@ -42,6 +42,8 @@ struct LaunchArgs {
   std::span<const MemoryRef> buffers;
   std::span<const int32_t> vars;
   int64_t global_size[3] = {1, 1, 1};
+  // Of a program with a free local size: work items of a group, which divide global_size.
+  int64_t local_size[3] = {1, 1, 1};
 };
 
 // A Program loaded on a device. Keeps its device's context alive, not the Program. Launching is

@@ -27,6 +27,10 @@ const Backend kBackends[] = {
      [](const Device&) {
        return std::string("executes uops step by step and checks each access");
      }},
+    {"interpreter:gpu", [] { return make_interpreter_device(interpreter_gpu_target()); },
+     [](const Device&) {
+       return std::string("the same for work groups with local memory, as on a GPU");
+     }},
 };
 
 std::string names() {
@@ -65,6 +69,7 @@ Target parse_target(std::string_view name) {
   if (name == "cpu") return host_cpu_target();
   if (name == "cpu:generic") return generic_cpu_target();
   if (name == "interpreter") return interpreter_target();
+  if (name == "interpreter:gpu") return interpreter_gpu_target();
   if (name.starts_with("cpu:")) {
     std::string arch(name.substr(4));
     size_t colon = arch.find(':');
@@ -72,8 +77,8 @@ Target parse_target(std::string_view name) {
     return cpu_target(arch.substr(0, colon), arch.substr(colon + 1));
   }
   raise<ArgumentError>(
-      "there is no target '{}'; expected cpu, cpu:generic, cpu:ARCH, cpu:ARCH:FEATURES or "
-      "interpreter",
+      "there is no target '{}'; expected cpu, cpu:generic, cpu:ARCH, cpu:ARCH:FEATURES, "
+      "interpreter or interpreter:gpu",
       name);
 }
 

@@ -112,7 +112,7 @@ Values download(const Buffer& buffer) {
 void for_all_schedules(const Ast& ast, const std::vector<Values>& inputs,
                        const std::function<void(const Launched& run)>& check,
                        const RunOptions& options) {
-  for (const char* name : {"cpu", "interpreter"}) {
+  for (const char* name : {"cpu", "interpreter", "interpreter:gpu"}) {
     std::shared_ptr<Device> device = open_device(name);
     for (const std::vector<Opt>& opts : schedules(ast, device->target(), options)) {
       SCOPED_TRACE(fmt::format("on {} with opts [{}]", name, to_string(opts)));

@@ -16,20 +16,30 @@ namespace {
 class InterpreterExecutable final : public Executable {
  public:
   InterpreterExecutable(const Program& program, Code code)
-      : name_(program.name), code_(std::move(code)) {
+      : name_(program.name),
+        code_(std::move(code)),
+        has_free_local_size_(program.has_free_local_size) {
     std::copy_n(program.local_size, 3, local_size_);
   }
 
   void launch(const LaunchArgs& args) override {
     Machine::Sizes sizes;
-    std::copy_n(args.global_size, 3, sizes.groups);
-    std::copy_n(local_size_, 3, sizes.locals);
+    for (int d = 0; d < 3; ++d) {
+      sizes.locals[d] = has_free_local_size_ ? args.local_size[d] : local_size_[d];
+      sizes.groups[d] = args.global_size[d];
+      if (!has_free_local_size_) continue;
+      if (sizes.locals[d] < 1 || args.global_size[d] % sizes.locals[d] != 0)
+        raise<DeviceError>("kernel {}: a local size of {} does not divide {} work items", name_,
+                           sizes.locals[d], args.global_size[d]);
+      sizes.groups[d] /= sizes.locals[d];
+    }
     Machine(name_, code_, args.buffers, args.vars, sizes).run();
   }
 
  private:
   std::string name_;
   Code code_;
+  bool has_free_local_size_;
   int64_t local_size_[3];
 };
 
@@ -45,7 +55,7 @@ Code read_code(const Program& program, std::string_view text) {
 
 class InterpreterDevice final : public Device {
  public:
-  explicit InterpreterDevice(Target target) : target_(std::move(target)) {
+  explicit InterpreterDevice(Target target) : name_(target.name), target_(std::move(target)) {
     target_.language = Target::Language::Uops;
   }
 
@@ -72,7 +82,7 @@ class InterpreterDevice final : public Device {
   }
 
  private:
-  std::string name_ = "interpreter";
+  std::string name_;
   Target target_;
 };
 
@@ -83,6 +93,25 @@ Target interpreter_target() {
   Target target;
   target.name = "interpreter";
   target.language = Target::Language::Uops;
+  return target;
+}
+
+Target interpreter_gpu_target() {
+  Target target;
+  target.name = "interpreter:gpu";
+  target.language = Target::Language::Uops;
+  target.vector_bytes = 0;
+  target.memory_bytes = 16;
+  target.aligned_vectors = true;
+  target.masked_memory = false;
+  target.has_local = target.has_shared = true;
+  target.shared_max = 48 << 10;
+  target.scratch_max = 0;
+  target.global_max[0] = INT32_MAX;
+  target.global_max[1] = target.global_max[2] = 65535;
+  target.local_max[0] = target.local_max[1] = 1024;
+  target.local_max[2] = 64;
+  target.group_max = 1024;
   return target;
 }
 

@@ -20,7 +20,11 @@ namespace quern {
 // do.
 Target interpreter_target();
 
-// A device that executes what is generated for `target`, of whatever name and limits; its language
+// Work groups of at most 1024 items with 48 KiB of local memory, scalar Alu and aligned vectors of
+// 16 bytes, as a GPU has them.
+Target interpreter_gpu_target();
+
+// A device that executes what is generated for `target`, of whatever limits, and has its name; its language
 // is Uops. Thread safe; each launch runs on the thread that makes it.
 std::shared_ptr<Device> make_interpreter_device(Target target = interpreter_target());
 

@@ -140,8 +140,7 @@ void Machine::resume(Item& item) {
           r[i.to + lane] = r[i.src[0] + code_.lane_table[i.table + lane]];
         break;
       case Kind::Special:
-        r[i.to] = i.buffer == static_cast<uint32_t>(SpecialKind::Local) ? item.local[i.jump]
-                                                                        : group_[i.jump];
+        r[i.to] = special(item, static_cast<SpecialKind>(i.buffer), i.jump);
         break;
       case Kind::Range:
         r[i.to] = 0;
@@ -159,6 +158,16 @@ void Machine::resume(Item& item) {
     }
   }
   item.next = end;
+}
+
+int64_t Machine::special(const Item& item, SpecialKind kind, uint32_t dim) const {
+  switch (kind) {
+    case SpecialKind::Group:
+    case SpecialKind::Task: return group_[dim];
+    case SpecialKind::Local: return item.local[dim];
+    case SpecialKind::Item: return group_[dim] * sizes_.locals[dim] + item.local[dim];
+  }
+  return 0;
 }
 
 int64_t Machine::checked_element(const Item& item, const Instruction& i, int lane) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/uop.h"
 #include "devices/interpreter/instructions.h"
 #include "devices/interpreter/memory.h"
 
@@ -51,6 +52,7 @@ class Machine {
   void resume(Item& item);
   void load(Item& item, const Instruction& i);
   void store(Item& item, const Instruction& i);
+  int64_t special(const Item& item, SpecialKind kind, uint32_t dim) const;
   int64_t checked_element(const Item& item, const Instruction& i, int lane) const;
   [[noreturn]] void fail(const Item& item, const Instruction& i, const std::string& what) const;
 

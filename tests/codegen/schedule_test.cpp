@@ -110,8 +110,8 @@ INSTANTIATE_TEST_SUITE_P(All, IllegalOpts,
                                          Illegal{"UPCAST:0:1", "changes nothing"},
                                          Illegal{"UPCAST:0:-4", "does not divide"},
                                          Illegal{"UPCAST:0:0,UPCAST:0:0", "the limit is 256"},
-                                         Illegal{"THREAD:0:0,UPCAST:0:4", "thread axis already"},
-                                         Illegal{"THREAD:0:0,THREAD:0:4", "thread axis already"}));
+                                         Illegal{"THREAD:0:0,UPCAST:0:4", "is a Thread axis"},
+                                         Illegal{"THREAD:0:0,THREAD:0:4", "is a Thread axis"}));
 
 TEST(Schedule, SymbolicAxesCannotBeSplit) {
   KernelBuilder b;

@@ -87,6 +87,12 @@ TEST_F(Corpus, InterpreterRandom) {
                 kStep);
 }
 
+TEST_F(Corpus, GroupsRandom) {
+  verify_sample("interpreter:gpu",
+                {.opts = Opts::Random, .seed = 7, .max_flops = 200'000, .max_bytes = 4'000'000},
+                kStep);
+}
+
 // The estimates are the recorded ones, and printing keeps a kernel as it is.
 TEST_F(Corpus, EstimatesAndPrinting) {
   for_sample(kStep, [](const KernelLine& line) {
