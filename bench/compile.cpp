@@ -15,12 +15,12 @@
 
 #include <benchmark/benchmark.h>
 
-#include "codegen/error.h"
-#include "codegen/generate.h"
-#include "codegen/schedule.h"
-#include "runtime/devices.h"
-#include "runtime/kernel.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/generate.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/kernel.h"
+#include "quern/runtime/kernel_file.h"
 
 namespace quern {
 namespace {

@@ -33,8 +33,8 @@ install_packages() {
   "${as_root[@]}" apt-get -qq install --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Configures and builds a preset.
+# build PRESET [TARGET]: configures it and builds everything, or that target alone.
 build() {
   cmake --preset "$1" >/dev/null
-  cmake --build --preset "$1"
+  cmake --build --preset "$1" --target "${2:-all}"
 }

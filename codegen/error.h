@@ -9,28 +9,30 @@
 
 #include <fmt/format.h>
 
+#include "quern/codegen/api.h"
+
 namespace quern {
 
 // Base of everything Quern throws on purpose.
-class Error : public std::runtime_error {
+class QUERN_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // A malformed kernel: an ill-typed graph, a view outside its buffer, a size that overflows.
-class AstError : public Error {
+class QUERN_API AstError : public Error {
  public:
   using Error::Error;
 };
 
 // An opt that is illegal for a schedule. The schedule is as it was before.
-class ScheduleError : public Error {
+class QUERN_API ScheduleError : public Error {
  public:
   using Error::Error;
 };
 
 // A compiler or driver refused a program.
-class CompileError : public Error {
+class QUERN_API CompileError : public Error {
  public:
   explicit CompileError(const std::string& message, std::string log = {}, std::string source = {})
       : Error(message), log_(std::move(log)), source_(std::move(source)) {}
@@ -46,19 +48,19 @@ class CompileError : public Error {
 };
 
 // A device is missing, lost, out of memory, or failed a launch.
-class DeviceError : public Error {
+class QUERN_API DeviceError : public Error {
  public:
   using Error::Error;
 };
 
 // A launch argument is missing or has the wrong size, dtype, device or value.
-class ArgumentError : public Error {
+class QUERN_API ArgumentError : public Error {
  public:
   using Error::Error;
 };
 
 // A file is unreadable or its content is malformed.
-class FileError : public Error {
+class QUERN_API FileError : public Error {
  public:
   using Error::Error;
 };

@@ -1,18 +1,18 @@
-#include "codegen/generate.h"
+#include "quern/codegen/generate.h"
 
 #include <algorithm>
 
-#include "codegen/error.h"
-#include "codegen/expand.h"
-#include "codegen/legalize_float.h"
-#include "codegen/legalize_index.h"
-#include "codegen/linearize.h"
-#include "codegen/lower.h"
-#include "codegen/render.h"
-#include "codegen/simplify.h"
-#include "codegen/split_vectors.h"
-#include "codegen/transcendental.h"
-#include "codegen/verify.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/lower/expand.h"
+#include "quern/codegen/lower/legalize_float.h"
+#include "quern/codegen/lower/legalize_index.h"
+#include "quern/codegen/lower/linearize.h"
+#include "quern/codegen/lower/lower.h"
+#include "quern/codegen/lower/split_vectors.h"
+#include "quern/codegen/lower/transcendental.h"
+#include "quern/codegen/render/render.h"
+#include "quern/codegen/simplify/simplify.h"
+#include "quern/codegen/uop/verify.h"
 
 namespace quern {
 namespace {
@@ -20,28 +20,19 @@ namespace {
 // What LLVM and NVRTC still compile in seconds.
 constexpr size_t kMaxUOps = 100'000;
 
-enum class Pass {
-#define QUERN_X(name, text) name,
-  QUERN_PASSES(QUERN_X)
-#undef QUERN_X
-};
-
-UOp run(Pass pass, UOp sink, Simplifier& s, const Target& target) {
-  switch (pass) {
-    case Pass::lower: return sink;
-    case Pass::expand: return expand(s, sink, target);
-    case Pass::legalize_floats: return legalize_floats(s.graph(), sink, target);
-    case Pass::decompose_transcendentals: return decompose_transcendentals(s.graph(), sink, target);
-    case Pass::legalize_index: return legalize_index(s.graph(), sink);
-    case Pass::split_vectors: return split_vectors(s, sink, target);
-  }
-  return sink;
-}
-
-constexpr std::string_view kPassNames[] = {
-#define QUERN_X(name, text) #name,
-    QUERN_PASSES(QUERN_X)
-#undef QUERN_X
+constexpr Pass kPasses[] = {
+    {"expand", "LANEs have become vector lanes; addresses are scalar", expand},
+    {"legalize_floats", "no arithmetic on half or bfloat16",
+     [](Simplifier& s, UOp sink, const Target& target) {
+       return legalize_floats(s.graph(), sink, target);
+     }},
+    {"decompose_transcendentals", "no EXP2, LOG2, SIN",
+     [](Simplifier& s, UOp sink, const Target& target) {
+       return decompose_transcendentals(s.graph(), sink, target);
+     }},
+    {"legalize_index", "no Index type",
+     [](Simplifier& s, UOp sink, const Target&) { return legalize_index(s.graph(), sink); }},
+    {"split_vectors", "no Alu op is wider than the target's vectors", split_vectors},
 };
 
 // Which buffers the code touches, beside what the AST says of them.
@@ -54,15 +45,18 @@ std::vector<BufferParam> buffer_params(const Ast& ast) {
 
 }  // namespace
 
+std::span<const Pass> passes() { return kPasses; }
+
 Program generate(const Schedule& schedule, const GenerateHooks& hooks) {
   const Target& target = schedule.target();
   Graph graph;
   Simplifier s(graph);
   Lowered lowered = lower(schedule, s);
   UOp sink = lowered.sink;
-  for (size_t i = 0; i < std::size(kPassNames); ++i) {
-    sink = run(static_cast<Pass>(i), sink, s, target);
-    if (hooks.after_pass) hooks.after_pass(kPassNames[i], sink);
+  if (hooks.after_pass) hooks.after_pass("lower", sink);
+  for (const Pass& pass : kPasses) {
+    sink = pass.run(s, sink, target);
+    if (hooks.after_pass) hooks.after_pass(pass.name, sink);
   }
   LinearUOps uops = linearize(graph, sink, target);
   if (uops.size() > kMaxUOps)

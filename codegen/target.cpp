@@ -1,4 +1,4 @@
-#include "codegen/target.h"
+#include "quern/codegen/target.h"
 
 #include <algorithm>
 

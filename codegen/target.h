@@ -4,14 +4,15 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/dtype.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/uop/dtype.h"
 
 namespace quern {
 
 // What code is generated for: a plain value that a test can make up. Everything that codegen may
 // depend on stands here; two targets that compare equal give the same program text.
-struct Target {
-  // Uops: the printed form of the linearized uops (uop_text.h), which the interpreter executes.
+struct QUERN_API Target {
+  // Uops: the printed form of the linearized uops (uop/text.h), which the interpreter executes.
   enum class Language : uint8_t { Uops, Llvm, Cuda, OpenCl };
 
   std::string name = "cpu";  // the device that runs it: "cpu", "cuda", "opencl"
@@ -49,6 +50,6 @@ struct Target {
 };
 
 // An x86-64 target with AVX-512 and FMA, whatever the host: for tests that print code.
-Target generic_cpu_target();
+QUERN_API Target generic_cpu_target();
 
 }  // namespace quern

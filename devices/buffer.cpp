@@ -1,4 +1,4 @@
-#include "devices/buffer.h"
+#include "quern/devices/buffer.h"
 
 #include <utility>
 

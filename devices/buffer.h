@@ -9,9 +9,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "codegen/dtype.h"
-#include "codegen/error.h"
-#include "devices/device.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/uop/dtype.h"
+#include "quern/devices/device.h"
 
 namespace quern {
 
@@ -36,7 +37,7 @@ constexpr Scalar scalar_of() {
 // A flat array of elements on a device: a cheap handle; copies and slices share the memory, which
 // is freed with the last of them (and of the launches in flight). Thread safe like a shared_ptr;
 // accesses to the elements are the caller's to order.
-class Buffer {
+class QUERN_API Buffer {
  public:
   // No memory, no elements.
   Buffer() = default;

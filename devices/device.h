@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "codegen/program.h"
-#include "codegen/target.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/program.h"
+#include "quern/codegen/target.h"
 
 namespace quern {
 
 // Memory of a device. Shared by everything that refers to it (buffers, views of buffers, launches
 // in flight) and freed with the last of them.
-class Memory {
+class QUERN_API Memory {
  public:
   virtual ~Memory() = default;
   Memory() = default;
@@ -48,7 +49,7 @@ struct LaunchArgs {
 
 // A Program loaded on a device. Keeps its device's context alive, not the Program. Launching is
 // thread safe. The code is freed with the object, after launches in flight.
-class Executable {
+class QUERN_API Executable {
  public:
   virtual ~Executable() = default;
   Executable() = default;
@@ -61,7 +62,7 @@ class Executable {
 };
 
 // A backend's compiler and memory. Thread safe throughout.
-class Device {
+class QUERN_API Device {
  public:
   virtual ~Device() = default;
   Device() = default;

@@ -1,14 +1,12 @@
 #include <cstdio>
 
-#include "codegen/tensor.h"
-#include "runtime/devices.h"
-#include "runtime/kernel.h"
+#include <quern/quern.h>
 
 int main() {
   using namespace quern;
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Float32, {2, 4});
-  Tensor e = exp2((x - x.max(1)) * 1.4426950408889634);
+  Array x = k.input(Scalar::Float32, {2, 4});
+  Array e = exp2((x - x.max(1)) * 1.4426950408889634);
   k.output(e / e.sum(1));
   Ast softmax = k.build();
 

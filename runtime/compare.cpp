@@ -1,11 +1,11 @@
-#include "runtime/compare.h"
+#include "quern/runtime/compare.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "codegen/eval.h"
+#include "quern/codegen/uop/eval.h"
 
 namespace quern {
 namespace {

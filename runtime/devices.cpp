@@ -1,10 +1,10 @@
-#include "runtime/devices.h"
+#include "quern/runtime/devices.h"
 
 #include <fmt/format.h>
 
-#include "codegen/error.h"
-#include "devices/cpu/cpu.h"
-#include "devices/interpreter/interpreter.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/cpu.h"
+#include "quern/devices/interpreter/interpreter.h"
 
 namespace quern {
 namespace {

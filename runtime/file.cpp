@@ -1,4 +1,4 @@
-#include "runtime/file.h"
+#include "quern/runtime/file.h"
 
 #include <atomic>
 #include <cerrno>
@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 
 namespace quern {
 namespace {

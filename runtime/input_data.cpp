@@ -1,4 +1,4 @@
-#include "runtime/input_data.h"
+#include "quern/runtime/input_data.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "codegen/eval.h"
+#include "quern/codegen/uop/eval.h"
 
 namespace quern {
 namespace {

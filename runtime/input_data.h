@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "devices/buffer.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/api.h"
+#include "quern/devices/buffer.h"
+#include "quern/runtime/kernel_file.h"
 
 namespace quern {
 
@@ -13,6 +14,6 @@ namespace quern {
 //   signed integers   h mod 16 - 8, or h mod 16
 //   unsigned, bool    h mod 16, h mod 2
 // These are exact in every type.
-void fill_input(Buffer& buffer, uint32_t number, InputKind kind);
+QUERN_API void fill_input(Buffer& buffer, uint32_t number, InputKind kind);
 
 }  // namespace quern

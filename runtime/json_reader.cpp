@@ -1,9 +1,9 @@
-#include "runtime/json_reader.h"
+#include "quern/runtime/json_reader.h"
 
 #include <cmath>
 #include <limits>
 
-#include "codegen/eval.h"
+#include "quern/codegen/uop/eval.h"
 
 namespace quern {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "codegen/dtype.h"
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/uop/dtype.h"
 
 namespace quern {
 
@@ -42,7 +42,7 @@ class JsonValue {
   int64_t integer(int64_t min, int64_t max) const;
   std::string string() const;
   DType dtype() const;
-  // A number, "nan", "inf" or "-inf" as lane bits of the type (codegen/eval.h). Floats are rounded
+  // A number, "nan", "inf" or "-inf" as lane bits of the type (codegen/uop/eval.h). Floats are rounded
   // to it if `round`, otherwise they must be doubles; integers must lie in the type's range.
   int64_t lane(DType dtype, bool round) const;
   double number() const;

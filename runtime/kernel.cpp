@@ -1,13 +1,13 @@
-#include "runtime/kernel.h"
+#include "quern/runtime/kernel.h"
 
 #include <array>
 #include <chrono>
 
-#include "codegen/error.h"
-#include "codegen/generate.h"
-#include "codegen/schedule.h"
-#include "runtime/launch_check.h"
-#include "runtime/log.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/generate.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/runtime/launch_check.h"
+#include "quern/runtime/log.h"
 
 namespace quern {
 

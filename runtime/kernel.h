@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ast.h"
-#include "codegen/opt.h"
-#include "codegen/program.h"
-#include "devices/buffer.h"
-#include "devices/device.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/ast/ast.h"
+#include "quern/codegen/program.h"
+#include "quern/codegen/schedule/opt.h"
+#include "quern/devices/buffer.h"
+#include "quern/devices/device.h"
 
 namespace quern {
 
@@ -25,7 +26,7 @@ struct VarValue {
 // A compiled kernel, loaded on a device: a cheap handle whose copies share the code. Keeps the
 // device alive. Thread safe: it may be launched from many threads at once, as long as no launch
 // writes what another one reads or writes.
-class Kernel {
+class QUERN_API Kernel {
  public:
   const Program& program() const { return *program_; }
   const std::shared_ptr<Device>& device() const { return device_; }
@@ -58,15 +59,15 @@ struct CompileOptions {
 
 // AST to callable kernel. Thread safe. Throws ScheduleError for an illegal opt, AstError for what
 // only lowering can see (an in-place read at another element), CompileError with log and source.
-Kernel compile(const Ast& ast, const std::shared_ptr<Device>& device,
-               const CompileOptions& options = {});
+QUERN_API Kernel compile(const Ast& ast, const std::shared_ptr<Device>& device,
+                         const CompileOptions& options = {});
 
 // The steps of compile(), for those who want to look or to store what lies between: generate() in
 // codegen/generate.h makes the Program, Device::compile the binary, and this loads it.
-Kernel load(const Program& program, std::span<const std::byte> binary,
-            const std::shared_ptr<Device>& device);
+QUERN_API Kernel load(const Program& program, std::span<const std::byte> binary,
+                      const std::shared_ptr<Device>& device);
 
 // What compile() generates code for.
-Target target_of(const Device& device, const CompileOptions& options);
+QUERN_API Target target_of(const Device& device, const CompileOptions& options);
 
 }  // namespace quern

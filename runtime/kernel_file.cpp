@@ -1,10 +1,10 @@
-#include "runtime/kernel_file.h"
+#include "quern/runtime/kernel_file.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 
 namespace quern {
 

@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ast.h"
-#include "runtime/kernel.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/ast/ast.h"
+#include "quern/runtime/kernel.h"
 
 namespace quern {
 
@@ -18,7 +19,7 @@ enum class InputKind : uint8_t { Signed, Positive };
 struct Expectation {
   struct Sample {
     int64_t at = 0;     // element of the buffer
-    int64_t value = 0;  // lane bits (codegen/eval.h)
+    int64_t value = 0;  // lane bits (codegen/uop/eval.h)
     double tolerance = 0;
   };
   uint32_t buffer = 0;
@@ -26,7 +27,7 @@ struct Expectation {
 };
 
 // A kernel as it stands in a kernel file: what to compute, on what input, and what comes out.
-struct KernelRecord {
+struct QUERN_API KernelRecord {
   std::string id;
   Ast ast;
   std::vector<int64_t> var_values;  // in the order of ast.vars()
@@ -44,14 +45,14 @@ struct KernelRecord {
 // {"op":"EXPAND","src":[n],"shape":[..]}, which repeats axes of size 1, and MULACC with 3 sources.
 // Throws FileError for text that is not such JSON, with the place, and AstError for a kernel that
 // is malformed, with id and node.
-KernelRecord parse_kernel(std::string_view json);
+QUERN_API KernelRecord parse_kernel(std::string_view json);
 
 // The kernel in one line of JSON, without a line break. Canonical: equal ASTs give equal text;
 // reading it back gives an equal record.
-std::string print_kernel(const KernelRecord& kernel);
+QUERN_API std::string print_kernel(const KernelRecord& kernel);
 
 // A line of a kernel file that holds a kernel.
-struct KernelLine {
+struct QUERN_API KernelLine {
   std::string file;
   int64_t number = 0;  // from 1
   std::string text;
@@ -61,10 +62,10 @@ struct KernelLine {
 };
 
 // The lines of a file that are not blank. Throws FileError if it cannot be read.
-std::vector<KernelLine> read_kernel_lines(const std::string& path);
+QUERN_API std::vector<KernelLine> read_kernel_lines(const std::string& path);
 
 // The kernel with that id, or the only one of the file if `id` is empty. Throws FileError if it is
 // not there, and lists the ids.
-KernelRecord find_kernel(const std::string& path, std::string_view id);
+QUERN_API KernelRecord find_kernel(const std::string& path, std::string_view id);
 
 }  // namespace quern

@@ -2,9 +2,9 @@
 #include <string>
 #include <utility>
 
-#include "codegen/error.h"
-#include "runtime/json_reader.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/json_reader.h"
+#include "quern/runtime/kernel_file.h"
 
 namespace quern {
 namespace {

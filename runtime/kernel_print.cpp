@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "codegen/eval.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/uop/eval.h"
+#include "quern/runtime/kernel_file.h"
 
 namespace quern {
 namespace {

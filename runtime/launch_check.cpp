@@ -1,9 +1,9 @@
-#include "runtime/launch_check.h"
+#include "quern/runtime/launch_check.h"
 
 #include <algorithm>
 #include <string>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 
 namespace quern {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "codegen/program.h"
-#include "runtime/kernel.h"
+#include "quern/codegen/program.h"
+#include "quern/runtime/kernel.h"
 
 namespace quern {
 

@@ -1,4 +1,4 @@
-#include "runtime/log.h"
+#include "quern/runtime/log.h"
 
 #include <cstdlib>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "runtime/npy.h"
+#include "quern/runtime/npy.h"
 
 #include <charconv>
 #include <fstream>
@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/error.h"
-#include "runtime/file.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/file.h"
 
 namespace quern {
 namespace {

@@ -1,14 +1,14 @@
-#include "runtime/verify.h"
+#include "quern/runtime/verify.h"
 
 #include <chrono>
 #include <optional>
 
-#include "codegen/error.h"
-#include "codegen/schedule.h"
-#include "devices/interpreter/interpreter.h"
-#include "runtime/compare.h"
-#include "runtime/input_data.h"
-#include "runtime/kernel.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/devices/interpreter/interpreter.h"
+#include "quern/runtime/compare.h"
+#include "quern/runtime/input_data.h"
+#include "quern/runtime/kernel.h"
 
 namespace quern {
 namespace {

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/opt.h"
-#include "devices/device.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/schedule/opt.h"
+#include "quern/devices/device.h"
+#include "quern/runtime/kernel_file.h"
 
 namespace quern {
 
@@ -32,7 +33,7 @@ struct VerifyResult {
 // compiled, and if it is within the limits compared with what the interpreter gives, or if it is
 // too large for that with a schedule without opts. What goes wrong in the kernel is a result; Error
 // is thrown for nothing else. Thread safe.
-VerifyResult verify(const KernelRecord& kernel, const std::shared_ptr<Device>& device,
-                    const VerifyOptions& options);
+QUERN_API VerifyResult verify(const KernelRecord& kernel, const std::shared_ptr<Device>& device,
+                              const VerifyOptions& options);
 
 }  // namespace quern

@@ -1,6 +1,6 @@
 #include "tests/ast_eval.h"
 
-#include "codegen/eval.h"
+#include "quern/codegen/uop/eval.h"
 
 namespace quern::test {
 namespace {

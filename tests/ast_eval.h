@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "codegen/ast.h"
+#include "quern/codegen/ast/ast.h"
 #include "tests/kernel_check.h"
 
 namespace quern::test {

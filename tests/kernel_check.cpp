@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "codegen/eval.h"
-#include "codegen/schedule.h"
-#include "runtime/devices.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/codegen/uop/eval.h"
+#include "quern/runtime/devices.h"
 
 namespace quern::test {
 namespace {

@@ -8,14 +8,14 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/ast.h"
-#include "codegen/opt.h"
-#include "runtime/kernel.h"
+#include "quern/codegen/ast/ast.h"
+#include "quern/codegen/schedule/opt.h"
+#include "quern/runtime/kernel.h"
 
 // Running a kernel on every device with every kind of schedule.
 namespace quern::test {
 
-// Elements of a buffer as lanes (codegen/eval.h).
+// Elements of a buffer as lanes (codegen/uop/eval.h).
 struct Values {
   DType dtype;
   std::vector<int64_t> lanes;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <random>
 
-#include "codegen/error.h"
-#include "codegen/eval.h"
-#include "codegen/tensor.h"
+#include "quern/codegen/ast/array.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/uop/eval.h"
 
 namespace quern::test {
 namespace {
@@ -20,7 +20,7 @@ struct Exactness {
 };
 
 struct Value {
-  Tensor tensor;
+  Array tensor;
   Exactness exact;
 };
 
@@ -122,7 +122,7 @@ class Generator {
     // The buffer's axes are those of the value, permuted.
     Shape stored_shape(shape.size());
     for (size_t i = 0; i < axes.size(); ++i) stored_shape[axes[i]] = shape[i];
-    Tensor t = builder_.input(stored, stored_shape);
+    Array t = builder_.input(stored, stored_shape);
     inputs_.push_back(stored);
     t = t.permute(axes);
     if (shrinks_any) t = t.shrink(parts);
@@ -139,11 +139,11 @@ class Generator {
     Exactness exact = v.exact;
     if (!from.is_float() && to.is_float()) {
       // Integers may be large: keep a few of their bits.
-      Tensor small = from.is_bool() ? v.tensor : v.tensor % 8.0;
+      Array small = from.is_bool() ? v.tensor : v.tensor % 8.0;
       return {small.cast(to), {3, 0}};
     }
     if (from.is_float() && !to.is_float()) exact = {};
-    Tensor t = v.tensor;
+    Array t = v.tensor;
     if (from.is_float() && to.is_float() && exact.bits() > exact_bits(to)) {
       t = where(less(t, 0.0), builder_.constant(from, -1, shape_), 1.0);
       exact = {1, 0};
@@ -182,7 +182,7 @@ class Generator {
   bool fits(Exactness e) const { return !dtype_.is_float() || e.bits() <= exact_bits(dtype_); }
 
   std::optional<Value> binary(const Value& a, const Value& b) {
-    Tensor x = a.tensor, y = b.tensor;
+    Array x = a.tensor, y = b.tensor;
     Exactness sum{std::max(a.exact.magnitude, b.exact.magnitude) + 1,
                   std::max(a.exact.fraction, b.exact.fraction)};
     Exactness product{a.exact.magnitude + b.exact.magnitude, a.exact.fraction + b.exact.fraction};
@@ -211,7 +211,7 @@ class Generator {
   }
 
   std::optional<Value> unary(const Value& a) {
-    Tensor x = a.tensor;
+    Array x = a.tensor;
     if (chance(2)) return Value{-x, a.exact};
     if (!dtype_.is_float()) return Value{chance(2) ? x / 3.0 : x % 5.0, {}};
     Exactness shifted{a.exact.magnitude + 1, a.exact.fraction};
@@ -221,7 +221,7 @@ class Generator {
 
   Value select(const Value& a, const Value& b) {
     const Value& c = any();
-    Tensor condition = chance(2) ? less(c.tensor, a.tensor) : equal(c.tensor, b.tensor);
+    Array condition = chance(2) ? less(c.tensor, a.tensor) : equal(c.tensor, b.tensor);
     if (chance(5)) return convert({condition, {}}, dtype_);
     return {where(condition, a.tensor, b.tensor),
             {std::max(a.exact.magnitude, b.exact.magnitude),
@@ -236,7 +236,7 @@ class Generator {
     if (sums) exact.magnitude += 4;  // at most 9 elements
     if (!fits(exact) || (dtype_.is_bool() && chance(2))) return std::nullopt;
     int64_t reduced = static_cast<int64_t>(axis);
-    Tensor r = sums ? a.tensor.sum(reduced) : a.tensor.max(reduced);
+    Array r = sums ? a.tensor.sum(reduced) : a.tensor.max(reduced);
     return Value{r.expand(shape_), exact};
   }
 
@@ -247,7 +247,7 @@ class Generator {
     // All outputs have one shape.
     int64_t axis = pick(0, static_cast<int>(shape_.size()) - 1);
     for (const Value& v : results) {
-      Tensor t = v.tensor;
+      Array t = v.tensor;
       if (reduces && fits({v.exact.magnitude + 4, v.exact.fraction})) t = t.sum(axis);
       else if (reduces) t = t.max(axis);
       builder_.output(t);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/ast.h"
+#include "quern/codegen/ast/ast.h"
 #include "tests/kernel_check.h"
 
 namespace quern::test {

@@ -1,14 +1,14 @@
-#include "devices/cpu/compiler.h"
+#include "quern/devices/cpu/compiler.h"
 
 #include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "codegen/error.h"
-#include "devices/cpu/fatal_errors.h"
-#include "devices/cpu/jit.h"
-#include "devices/cpu/llvm.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/fatal_errors.h"
+#include "quern/devices/cpu/jit.h"
+#include "quern/devices/cpu/llvm.h"
 
 namespace quern::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/program.h"
+#include "quern/codegen/program.h"
 
 namespace quern::cpu {
 

@@ -1,4 +1,4 @@
-#include "devices/cpu/cpu.h"
+#include "quern/devices/cpu/cpu.h"
 
 #include <algorithm>
 #include <array>
@@ -10,11 +10,11 @@
 
 #include <sys/mman.h>
 
-#include "codegen/error.h"
-#include "devices/cpu/compiler.h"
-#include "devices/cpu/float_environment.h"
-#include "devices/cpu/jit.h"
-#include "devices/cpu/pool.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/compiler.h"
+#include "quern/devices/cpu/float_environment.h"
+#include "quern/devices/cpu/jit.h"
+#include "quern/devices/cpu/pool.h"
 
 namespace quern {
 namespace cpu {

@@ -4,9 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "codegen/program.h"
-#include "codegen/target.h"
-#include "devices/device.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/program.h"
+#include "quern/codegen/target.h"
+#include "quern/devices/device.h"
 
 // The processor that Quern runs on, through LLVM. All of these throw DeviceError with the reason in
 // a build without it.
@@ -24,22 +25,22 @@ struct CpuOptions {
   bool gdb = false;
 };
 
-std::shared_ptr<Device> make_cpu_device(const CpuOptions& options = {});
+QUERN_API std::shared_ptr<Device> make_cpu_device(const CpuOptions& options = {});
 
 // What this processor can do. Features are those that it and the operating system report, each with
 // its + or -; its name only selects the tuning, because a virtual machine may lack what the name
 // promises.
-Target host_cpu_target();
+QUERN_API Target host_cpu_target();
 
 // The same for a cpu of that LLVM name with those features, such as "+avx2,-avx512f".
-Target cpu_target(const std::string& arch, const std::string& features);
+QUERN_API Target cpu_target(const std::string& arch, const std::string& features);
 
 // The same with all features that LLVM lists for that cpu. Throws DeviceError for a name that LLVM
 // does not know, and where LLVM's lists are not those of this build's processors (they are on
 // x86-64).
-Target named_cpu_target(const std::string& arch);
+QUERN_API Target named_cpu_target(const std::string& arch);
 
 // The assembly of a program. Throws CompileError as Device::compile does.
-std::string disassemble(const Program& program);
+QUERN_API std::string disassemble(const Program& program);
 
 }  // namespace quern

@@ -1,8 +1,8 @@
-#include "devices/cpu/fatal_errors.h"
+#include "quern/devices/cpu/fatal_errors.h"
 
 #include <mutex>
 
-#include "devices/cpu/llvm.h"
+#include "quern/devices/cpu/llvm.h"
 
 namespace quern::cpu {
 namespace {

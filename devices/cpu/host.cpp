@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/error.h"
-#include "devices/cpu/cpu.h"
-#include "devices/cpu/llvm.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/cpu.h"
+#include "quern/devices/cpu/llvm.h"
 
 namespace quern {
 namespace {

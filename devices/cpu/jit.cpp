@@ -1,4 +1,4 @@
-#include "devices/cpu/jit.h"
+#include "quern/devices/cpu/jit.h"
 
 #include <array>
 #include <atomic>
@@ -11,8 +11,8 @@
 
 #include <sys/mman.h>
 
-#include "codegen/error.h"
-#include "devices/cpu/llvm.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/llvm.h"
 
 namespace quern::cpu {
 namespace {

@@ -10,7 +10,7 @@
 
 namespace quern::cpu {
 
-// A kernel's function (render_llvm.h says what it does).
+// A kernel's function (render/llvm/render_llvm.h says what it does).
 using KernelFunction = void (*)(void* const* buffers, const int32_t* vars, int64_t begin,
                                 int64_t end);
 

@@ -1,4 +1,4 @@
-#include "devices/cpu/pool.h"
+#include "quern/devices/cpu/pool.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
-#include "codegen/error.h"
-#include "devices/cpu/cpu.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/cpu.h"
 
 // In the place of the other files where the build lacks what they need; QUERN_MISSING says what.
 namespace quern {

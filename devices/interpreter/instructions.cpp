@@ -1,9 +1,9 @@
-#include "devices/interpreter/instructions.h"
+#include "quern/devices/interpreter/instructions.h"
 
 #include <unordered_map>
 #include <utility>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 
 namespace quern::interpreter {
 namespace {

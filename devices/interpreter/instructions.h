@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/dtype.h"
-#include "codegen/linear.h"
-#include "codegen/op.h"
+#include "quern/codegen/uop/dtype.h"
+#include "quern/codegen/uop/linear.h"
+#include "quern/codegen/uop/op.h"
 
 namespace quern::interpreter {
 

@@ -1,13 +1,13 @@
-#include "devices/interpreter/interpreter.h"
+#include "quern/devices/interpreter/interpreter.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "codegen/error.h"
-#include "codegen/uop_text.h"
-#include "devices/interpreter/instructions.h"
-#include "devices/interpreter/machine.h"
-#include "devices/interpreter/memory.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/uop/text.h"
+#include "quern/devices/interpreter/instructions.h"
+#include "quern/devices/interpreter/machine.h"
+#include "quern/devices/interpreter/memory.h"
 
 namespace quern {
 namespace interpreter {

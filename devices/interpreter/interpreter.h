@@ -2,11 +2,12 @@
 
 #include <memory>
 
-#include "codegen/target.h"
-#include "devices/device.h"
+#include "quern/codegen/api.h"
+#include "quern/codegen/target.h"
+#include "quern/devices/device.h"
 
 // The oracle: executes the linearized uops of any target one work item after the other, with the
-// semantics of codegen/eval.h, and checks each step. What it reports as DeviceError, with the
+// semantics of codegen/uop/eval.h, and checks each step. What it reports as DeviceError, with the
 // kernel, the uop and the work item:
 //   - an access outside of a buffer or of local memory;
 //   - a read of an element that nothing has written: of local memory, or of memory that this device
@@ -18,14 +19,14 @@ namespace quern {
 
 // Wide vectors and fused multiply-adds, as a large cpu has them, so that codegen shows what it can
 // do.
-Target interpreter_target();
+QUERN_API Target interpreter_target();
 
 // Work groups of at most 1024 items with 48 KiB of local memory, scalar Alu and aligned vectors of
 // 16 bytes, as a GPU has them.
-Target interpreter_gpu_target();
+QUERN_API Target interpreter_gpu_target();
 
 // A device that executes what is generated for `target`, of whatever limits, and has its name; its language
 // is Uops. Thread safe; each launch runs on the thread that makes it.
-std::shared_ptr<Device> make_interpreter_device(Target target = interpreter_target());
+QUERN_API std::shared_ptr<Device> make_interpreter_device(Target target = interpreter_target());
 
 }  // namespace quern

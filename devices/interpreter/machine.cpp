@@ -1,12 +1,12 @@
-#include "devices/interpreter/machine.h"
+#include "quern/devices/interpreter/machine.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "codegen/error.h"
-#include "codegen/eval.h"
-#include "codegen/uop.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/uop/eval.h"
+#include "quern/codegen/uop/uop.h"
 
 namespace quern::interpreter {
 namespace {

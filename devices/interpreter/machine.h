@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/uop.h"
-#include "devices/interpreter/instructions.h"
-#include "devices/interpreter/memory.h"
+#include "quern/codegen/uop/uop.h"
+#include "quern/devices/interpreter/instructions.h"
+#include "quern/devices/interpreter/memory.h"
 
 namespace quern::interpreter {
 

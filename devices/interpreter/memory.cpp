@@ -1,10 +1,10 @@
-#include "devices/interpreter/memory.h"
+#include "quern/devices/interpreter/memory.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 
 namespace quern::interpreter {
 

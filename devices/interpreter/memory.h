@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "devices/device.h"
+#include "quern/devices/device.h"
 
 namespace quern::interpreter {
 

@@ -7,9 +7,9 @@
 
 #include <CLI/App.hpp>
 
-#include "codegen/ast.h"
-#include "codegen/opt.h"
-#include "codegen/target.h"
+#include "quern/codegen/ast/ast.h"
+#include "quern/codegen/schedule/opt.h"
+#include "quern/codegen/target.h"
 
 namespace quern::command {
 

@@ -1,10 +1,10 @@
-#include "runtime/devices.h"
+#include "quern/runtime/devices.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/command/command.h"
+#include "quern/runtime/command/command.h"
 
 namespace quern::command {
 namespace {

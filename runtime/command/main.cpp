@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/command/command.h"
+#include "quern/runtime/command/command.h"
 
 namespace quern::command {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "codegen/error.h"
-#include "runtime/command/command.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/command/command.h"
 
 namespace quern::command {
 namespace {

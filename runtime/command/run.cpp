@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "codegen/error.h"
-#include "runtime/command/command.h"
-#include "runtime/devices.h"
-#include "runtime/input_data.h"
-#include "runtime/kernel.h"
-#include "runtime/kernel_file.h"
-#include "runtime/npy.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/command/command.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/input_data.h"
+#include "quern/runtime/kernel.h"
+#include "quern/runtime/kernel_file.h"
+#include "quern/runtime/npy.h"
 
 namespace quern::command {
 namespace {

@@ -3,15 +3,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "codegen/ast_text.h"
-#include "codegen/error.h"
-#include "codegen/generate.h"
-#include "codegen/schedule.h"
-#include "codegen/uop_text.h"
-#include "devices/cpu/cpu.h"
-#include "runtime/command/command.h"
-#include "runtime/devices.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/ast/text.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/generate.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/codegen/uop/text.h"
+#include "quern/devices/cpu/cpu.h"
+#include "quern/runtime/command/command.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/kernel_file.h"
 
 namespace quern::command {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/verify.h"
+#include "quern/runtime/verify.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "codegen/error.h"
-#include "runtime/command/command.h"
-#include "runtime/devices.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/command/command.h"
+#include "quern/runtime/devices.h"
 
 namespace quern::command {
 namespace {

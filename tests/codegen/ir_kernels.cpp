@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "codegen/eval.h"
-#include "codegen/tensor.h"
+#include "quern/codegen/ast/array.h"
+#include "quern/codegen/uop/eval.h"
 
 namespace quern::test {
 namespace {
@@ -13,7 +13,7 @@ constexpr Scalar kFloat = Scalar::Float32;
 
 Ast add() {
   KernelBuilder k;
-  Tensor a = k.input(kFloat, {6, 8}), b = k.input(kFloat, {6, 8});
+  Array a = k.input(kFloat, {6, 8}), b = k.input(kFloat, {6, 8});
   k.output(a + b);
   return k.build();
 }
@@ -26,16 +26,16 @@ Ast row_sum() {
 
 Ast matmul() {
   KernelBuilder k;
-  Tensor a = k.input(kFloat, {8, 1, 16});
-  Tensor b = k.input(kFloat, {16, 8}).permute({1, 0}).reshape({1, 8, 16});
+  Array a = k.input(kFloat, {8, 1, 16});
+  Array b = k.input(kFloat, {16, 8}).permute({1, 0}).reshape({1, 8, 16});
   k.output((a * b).sum(2));
   return k.build();
 }
 
 Ast softmax() {
   KernelBuilder k;
-  Tensor x = k.input(kFloat, {4, 6});
-  Tensor e = exp2(x - x.max(1));
+  Array x = k.input(kFloat, {4, 6});
+  Array e = exp2(x - x.max(1));
   k.output(e / e.sum(1));
   return k.build();
 }
@@ -59,8 +59,8 @@ Ast masked_store() {
 // 0 .. 5, by summing ones under a triangular mask.
 Ast arange() {
   KernelBuilder k;
-  Tensor ones = k.constant(Scalar::Int32, 1, {7, 6}).pad({{0, 0}, {5, 0}});
-  Tensor rows = ones.reshape({77}).shrink({{0, 72}}).reshape({6, 12}).shrink({{0, 6}, {0, 6}});
+  Array ones = k.constant(Scalar::Int32, 1, {7, 6}).pad({{0, 0}, {5, 0}});
+  Array rows = ones.reshape({77}).shrink({{0, 72}}).reshape({6, 12}).shrink({{0, 6}, {0, 6}});
   k.output(rows.sum(1) - 1.0);
   return k.build();
 }
@@ -68,10 +68,10 @@ Ast arange() {
 // data[idx[i]] as a sum over all j of what equals idx[i].
 Ast gather() {
   KernelBuilder k;
-  Tensor index = k.input(Scalar::Int32, {4, 1}), data = k.input(kFloat, {1, 10});
-  Tensor ones = k.constant(Scalar::Int32, 1, {11, 10}).pad({{0, 0}, {9, 0}});
-  Tensor rows = ones.reshape({209}).shrink({{0, 200}}).reshape({10, 20}).shrink({{0, 10}, {0, 10}});
-  Tensor j = (rows.sum(1) - 1.0).permute({1, 0});
+  Array index = k.input(Scalar::Int32, {4, 1}), data = k.input(kFloat, {1, 10});
+  Array ones = k.constant(Scalar::Int32, 1, {11, 10}).pad({{0, 0}, {9, 0}});
+  Array rows = ones.reshape({209}).shrink({{0, 200}}).reshape({10, 20}).shrink({{0, 10}, {0, 10}});
+  Array j = (rows.sum(1) - 1.0).permute({1, 0});
   k.output(where(equal(index, j), data, 0.0).sum(1));
   return k.build();
 }
@@ -97,14 +97,14 @@ Ast half_sum() {
 
 Ast bfloat16_add() {
   KernelBuilder k;
-  Tensor a = k.input(Scalar::BFloat16, {8}), b = k.input(Scalar::BFloat16, {8});
+  Array a = k.input(Scalar::BFloat16, {8}), b = k.input(Scalar::BFloat16, {8});
   k.output(a + b);
   return k.build();
 }
 
 Ast divide() {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Int32, {8});
+  Array x = k.input(Scalar::Int32, {8});
   k.output(x / 3.0);
   k.output(x % 8.0);
   return k.build();
@@ -118,7 +118,7 @@ Ast exponential() {
 
 Ast outputs() {
   KernelBuilder k;
-  Tensor x = k.input(kFloat, {4, 8});
+  Array x = k.input(kFloat, {4, 8});
   k.output(x.sum(1));
   k.output(x.max(1));
   return k.build();
@@ -126,7 +126,7 @@ Ast outputs() {
 
 Ast in_place() {
   KernelBuilder k;
-  Tensor x = k.input(kFloat, {8});
+  Array x = k.input(kFloat, {8});
   k.assign(x, x * 2.0);
   return k.build();
 }
@@ -141,7 +141,7 @@ Ast image() {
 
 Ast logic() {
   KernelBuilder k;
-  Tensor a = k.input(Scalar::Bool, {8}), b = k.input(Scalar::Bool, {8});
+  Array a = k.input(Scalar::Bool, {8}), b = k.input(Scalar::Bool, {8});
   k.output(where(a ^ b, k.constant(Scalar::UInt8, 1, {8}), 2.0));
   return k.build();
 }

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "codegen/ast.h"
+#include "quern/codegen/ast/ast.h"
 
 namespace quern::test {
 

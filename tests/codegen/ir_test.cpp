@@ -5,7 +5,7 @@
 //   opts none              or default, or a list
 //
 // and goes on with sections, each a line `== STAGE` and the expected text. Stages are `schedule`,
-// the names of QUERN_PASSES (generate.h) and `uops`. With QUERN_UPDATE_EXPECTED=1 the files are
+// `lower`, the names of passes() (generate.h) and `uops`. With QUERN_UPDATE_EXPECTED=1 the files are
 // rewritten with what comes out; read the difference before you believe it.
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/generate.h"
-#include "codegen/schedule.h"
-#include "codegen/uop_text.h"
+#include "quern/codegen/generate.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/codegen/uop/text.h"
 #include "tests/codegen/ir_kernels.h"
 
 namespace quern {

@@ -17,9 +17,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "codegen/error.h"
-#include "devices/cpu/cpu.h"
-#include "devices/interpreter/interpreter.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/cpu/cpu.h"
+#include "quern/devices/interpreter/interpreter.h"
 #include "tests/devices/cpu_kernel.h"
 #include "tests/sanitizers.h"
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "codegen/eval.h"
-#include "codegen/linear.h"
-#include "codegen/program.h"
-#include "codegen/render_llvm.h"
-#include "codegen/uop.h"
-#include "devices/device.h"
+#include "quern/codegen/program.h"
+#include "quern/codegen/render/llvm/render_llvm.h"
+#include "quern/codegen/uop/eval.h"
+#include "quern/codegen/uop/linear.h"
+#include "quern/codegen/uop/uop.h"
+#include "quern/devices/device.h"
 
 // Kernels written by hand as linearized uops, and running them.
 namespace quern::test {

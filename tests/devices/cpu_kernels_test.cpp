@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "devices/cpu/cpu.h"
+#include "quern/devices/cpu/cpu.h"
 #include "tests/devices/cpu_kernel.h"
 
 // Memory accesses, lanes and control flow, run on this processor.

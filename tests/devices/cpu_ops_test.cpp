@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "devices/cpu/cpu.h"
+#include "quern/devices/cpu/cpu.h"
 #include "tests/devices/cpu_kernel.h"
 
 // Every op on every type over values at the edges, against eval.h: scalar and in vectors, for this

@@ -1,4 +1,4 @@
-#include "devices/cpu/cpu.h"
+#include "quern/devices/cpu/cpu.h"
 
 #include <atomic>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 #include "tests/devices/cpu_kernel.h"
 #include "tests/sanitizers.h"
 

@@ -1,11 +1,11 @@
-#include "devices/interpreter/interpreter.h"
+#include "quern/devices/interpreter/interpreter.h"
 
 #include <array>
 
 #include <gtest/gtest.h>
 
-#include "codegen/error.h"
-#include "devices/buffer.h"
+#include "quern/codegen/error.h"
+#include "quern/devices/buffer.h"
 
 namespace quern {
 namespace {

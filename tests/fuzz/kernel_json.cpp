@@ -7,12 +7,12 @@
 #include <memory>
 #include <string_view>
 
-#include "codegen/error.h"
-#include "codegen/generate.h"
-#include "codegen/schedule.h"
-#include "devices/interpreter/interpreter.h"
-#include "runtime/kernel_file.h"
-#include "runtime/verify.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/generate.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/devices/interpreter/interpreter.h"
+#include "quern/runtime/kernel_file.h"
+#include "quern/runtime/verify.h"
 
 namespace {
 

@@ -1,12 +1,12 @@
 // The reader of .npy files: any bytes are an array or a FileError.
 
-#include "runtime/npy.h"
+#include "quern/runtime/npy.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {

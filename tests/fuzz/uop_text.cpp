@@ -1,13 +1,12 @@
 // The parser of uop text: any bytes are refused by CompileError, or print, parse and run (within
 // bounds of steps) without harm.
 
-#include "codegen/uop_text.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/uop/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/devices.h"
-#include "runtime/kernel_file.h"
-#include "runtime/verify.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/kernel_file.h"
+#include "quern/runtime/verify.h"
 #include "tests/sanitizers.h"
 
 namespace quern {

@@ -1,8 +1,8 @@
-#include "runtime/kernel_file.h"
+#include "quern/runtime/kernel_file.h"
 
 #include <gtest/gtest.h>
 
-#include "codegen/error.h"
+#include "quern/codegen/error.h"
 #include "tests/random_ast.h"
 
 namespace quern {

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/error.h"
-#include "codegen/tensor.h"
-#include "runtime/devices.h"
-#include "runtime/kernel.h"
+#include "quern/codegen/ast/array.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/kernel.h"
 #include "tests/expect_error.h"
 
 namespace quern {
@@ -16,7 +16,7 @@ namespace {
 
 Ast add_ast(int64_t n = 8) {
   KernelBuilder k;
-  Tensor a = k.input(Scalar::Float32, {n}), b = k.input(Scalar::Float32, {n});
+  Array a = k.input(Scalar::Float32, {n}), b = k.input(Scalar::Float32, {n});
   k.output(a + b);
   return k.build();
 }
@@ -67,7 +67,7 @@ TEST_P(Launch, LargerBuffersWillDo) {
 
 TEST_P(Launch, UpdatesInPlace) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Int32, {100}), y = k.input(Scalar::Int32, {100});
+  Array x = k.input(Scalar::Int32, {100}), y = k.input(Scalar::Int32, {100});
   k.assign(x, x * 3.0 + y);
   Kernel kernel = compile(k.build(), device_);
   Buffer a = Buffer::copy_of(device_, std::vector<int32_t>(100, 5));
@@ -202,9 +202,9 @@ TEST_P(Launch, KernelsOutliveWhatTheyWereMadeFrom) {
 TEST_P(Launch, ManyArguments) {
   constexpr int kInputs = 600;
   KernelBuilder k;
-  std::vector<Tensor> inputs;
+  std::vector<Array> inputs;
   for (int i = 0; i < kInputs; ++i) inputs.push_back(k.input(Scalar::Int32, {3}));
-  Tensor sum = inputs[0];
+  Array sum = inputs[0];
   for (int i = 1; i < kInputs; ++i) sum = sum + inputs[static_cast<size_t>(i)];
   k.output(sum);
   Kernel kernel = compile(k.build(), device_);

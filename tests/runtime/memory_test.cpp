@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/tensor.h"
-#include "runtime/devices.h"
-#include "runtime/kernel.h"
+#include "quern/codegen/ast/array.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/kernel.h"
 #include "tests/sanitizers.h"
 
 namespace quern {
@@ -29,8 +29,8 @@ int64_t mapped_regions() {
 
 Ast kernel_number(int64_t i) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Float32, {4, 8 + i % 29});
-  Tensor y = x * static_cast<double>(i) + 1.0;
+  Array x = k.input(Scalar::Float32, {4, 8 + i % 29});
+  Array y = x * static_cast<double>(i) + 1.0;
   k.output(i % 3 == 0 ? y.sum(1) : i % 3 == 1 ? exp2(y) : y);
   return k.build();
 }

@@ -1,12 +1,12 @@
-#include "runtime/npy.h"
+#include "quern/runtime/npy.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
-#include "codegen/error.h"
-#include "runtime/file.h"
+#include "quern/codegen/error.h"
+#include "quern/runtime/file.h"
 
 namespace quern {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/tensor.h"
+#include "quern/codegen/ast/array.h"
 #include "tests/kernel_check.h"
 
 namespace quern {
@@ -20,7 +20,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 template <class F>
 Ast binary(DType dtype, int64_t size, F&& f) {
   KernelBuilder k;
-  Tensor a = k.input(dtype, {size}), b = k.input(dtype, {size});
+  Array a = k.input(dtype, {size}), b = k.input(dtype, {size});
   f(k, a, b);
   return k.build();
 }
@@ -66,7 +66,7 @@ TEST(Numbers, UnsignedDivisionUsesAllBits) {
 
 TEST(Numbers, MaskedOffLanesDoNotDivide) {
   KernelBuilder k;
-  Tensor a = k.input(Scalar::Int32, {5}), b = k.input(Scalar::Int32, {5});
+  Array a = k.input(Scalar::Int32, {5}), b = k.input(Scalar::Int32, {5});
   k.output(a.pad({{2, 4}}) / b.pad({{2, 4}}));
   expect_outputs(k.build(),
                  {ints(Scalar::Int32, {8, 9, 10, 11, 12}), ints(Scalar::Int32, {1, 2, 3, 4, 5})},
@@ -90,7 +90,7 @@ TEST(Numbers, ComparisonsWithNanAreFalse) {
 TEST(Numbers, AlgebraDoesNotForgetNanInfinityAndSignOfZero) {
   for (Scalar dtype : {Scalar::Float16, Scalar::BFloat16, Scalar::Float32, Scalar::Float64}) {
     KernelBuilder k;
-    Tensor x = k.input(dtype, {5});
+    Array x = k.input(dtype, {5});
     k.output(x * 0.0);
     k.output(x - x);
     k.output(x / x);
@@ -114,7 +114,7 @@ TEST(Numbers, MaxPropagatesNan) {
 
 TEST(Numbers, FloatsAreNoIntegersInComparisons) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Float32, {4});
+  Array x = k.input(Scalar::Float32, {4});
   k.output(less(1.0, x) * less(x, 2.0));
   expect_outputs(k.build(), {reals(Scalar::Float32, {1.2, 1.2, 1.2, 3.2})},
                  {ints(Scalar::Bool, {1, 1, 1, 0})});
@@ -141,7 +141,7 @@ TEST(Numbers, NegOfBoolIsNot) {
 
 TEST(Numbers, CastsOfLargeUnsigned) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::UInt64, {3});
+  Array x = k.input(Scalar::UInt64, {3});
   k.output(x.cast(Scalar::Float64));
   k.output(x.cast(Scalar::Float32));
   int64_t big = (int64_t{1} << 32) + 1;
@@ -171,7 +171,7 @@ TEST(Numbers, CastsToIntegersSaturate) {
 TEST(Numbers, CastRoundsToFloatAndBack) {
   KernelBuilder k;
   SInt n = k.variable("n", 0, 16777219);
-  Tensor x = k.value(n, Scalar::Int32, {1});
+  Array x = k.value(n, Scalar::Int32, {1});
   k.output(equal(x.cast(Scalar::Float32).cast(Scalar::Int32), x));
   k.output(x.cast(Scalar::Float32).cast(Scalar::Int32));
   expect_outputs(k.build(), {}, {ints(Scalar::Bool, {0}), ints(Scalar::Int32, {16777216})},
@@ -188,7 +188,7 @@ TEST(Numbers, SinOfLargeArguments) {
 
 TEST(Numbers, TranscendentalsAtTheirEdges) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Float32, {8});
+  Array x = k.input(Scalar::Float32, {8});
   k.output(exp2(x));
   k.output(log2(x));
   k.output(sqrt(x));
@@ -205,7 +205,7 @@ TEST(Numbers, AProductMinusItselfIsZero) {
     b.push_back(1 + i * 0x1.8p-22);
   }
   Ast ast = binary(Scalar::Float32, 19, [](auto& k, auto x, auto y) {
-    Tensor product = x * y;
+    Array product = x * y;
     k.output(product - product);
   });
   expect_outputs(ast, {reals(Scalar::Float32, a), reals(Scalar::Float32, b)},
@@ -216,7 +216,7 @@ TEST(Numbers, AProductMinusItselfIsZero) {
 TEST(Numbers, ElementwiseProductsAreNotContracted) {
   std::vector<double> a(19, 1 + 0x1p-12), products(19, 1 + 0x1p-11);
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Float32, {19}), p = k.input(Scalar::Float32, {19});
+  Array x = k.input(Scalar::Float32, {19}), p = k.input(Scalar::Float32, {19});
   k.output(x * x - p);
   expect_outputs(k.build(), {reals(Scalar::Float32, a), reals(Scalar::Float32, products)},
                  {zeros(Scalar::Float32, 19)});
@@ -230,14 +230,14 @@ TEST(Numbers, DivisionOfANegativeRange) {
     r.push_back(n * -10 % 11);
   }
   KernelBuilder loaded;
-  Tensor x = loaded.input(Scalar::Int32, {10}) * -10.0;
+  Array x = loaded.input(Scalar::Int32, {10}) * -10.0;
   loaded.output(x / 11.0);
   loaded.output(x % 11.0);
   expect_outputs(loaded.build(), {ints(Scalar::Int32, i)},
                  {ints(Scalar::Int32, q), ints(Scalar::Int32, r)});
 
   KernelBuilder variable;
-  Tensor v = variable.value(variable.variable("i", 0, 9), Scalar::Int32, {1}) * -10.0;
+  Array v = variable.value(variable.variable("i", 0, 9), Scalar::Int32, {1}) * -10.0;
   variable.output(v / 11.0);
   variable.output(v % 11.0);
   Ast ast = variable.build();
@@ -248,8 +248,8 @@ TEST(Numbers, DivisionOfANegativeRange) {
 
 TEST(Numbers, NestedDivisionOfVariables) {
   KernelBuilder k;
-  Tensor a = k.value(k.variable("a", 0, 124), Scalar::Int32, {1});
-  Tensor b = k.value(k.variable("b", -100, 100), Scalar::Int32, {1});
+  Array a = k.value(k.variable("a", 0, 124), Scalar::Int32, {1});
+  Array b = k.value(k.variable("b", -100, 100), Scalar::Int32, {1});
   k.output(a / -2.0 / -3.0);
   k.output(((a + 10.0) / -2.0 + 10.0) / -4.0);
   k.output((a * 25.0 + 3.0) % 10.0 + (a * 25.0 + 3.0) / 10.0 * 10.0);
@@ -266,8 +266,8 @@ TEST(Numbers, NestedDivisionOfVariables) {
 
 TEST(Numbers, ProductsThatCrossZero) {
   KernelBuilder k;
-  Tensor x = k.value(k.variable("x", -2, 5), Scalar::Int32, {1});
-  Tensor y = k.value(k.variable("y", -4, 3), Scalar::Int32, {1});
+  Array x = k.value(k.variable("x", -2, 5), Scalar::Int32, {1});
+  Array y = k.value(k.variable("y", -4, 3), Scalar::Int32, {1});
   k.output(where(less(x * -3.0, 0.0), k.constant(Scalar::Int32, 1, {1}), 2.0));
   k.output(where(less(x * y, 0.0), k.constant(Scalar::Int32, 1, {1}), 2.0));
   Ast ast = k.build();

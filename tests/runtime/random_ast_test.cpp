@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/ast_text.h"
-#include "codegen/eval.h"
+#include "quern/codegen/ast/text.h"
+#include "quern/codegen/uop/eval.h"
 #include "tests/ast_eval.h"
 
 namespace quern {

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/error.h"
-#include "codegen/schedule.h"
-#include "codegen/tensor.h"
+#include "quern/codegen/ast/array.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/schedule/schedule.h"
 #include "tests/kernel_check.h"
 
 namespace quern {
@@ -49,7 +49,7 @@ TEST(Reduces, HalfSumsDoNotStall) {
 
 TEST(Reduces, MeanOfLargeHalves) {
   KernelBuilder k;
-  Tensor sum = k.input(Scalar::Float16, {3}).cast(Scalar::Float32).sum(0);
+  Array sum = k.input(Scalar::Float16, {3}).cast(Scalar::Float32).sum(0);
   k.output((sum / 3.0).cast(Scalar::Float16));
   expect_outputs(k.build(), {repeated(Scalar::Float16, 60000, 3)},
                  {reals(Scalar::Float16, {60000})});
@@ -57,7 +57,7 @@ TEST(Reduces, MeanOfLargeHalves) {
 
 TEST(Reduces, OfDifferentLengthsInOneKernel) {
   KernelBuilder k;
-  Tensor a = k.input(Scalar::Float32, {16, 10, 1}), b = k.input(Scalar::Float32, {16, 1, 20});
+  Array a = k.input(Scalar::Float32, {16, 10, 1}), b = k.input(Scalar::Float32, {16, 1, 20});
   k.output(a.sum(1) + b.sum(2));
   Values x = zeros(Scalar::Float32, 160), y = zeros(Scalar::Float32, 320),
          out = zeros(Scalar::Float32, 16);
@@ -70,7 +70,7 @@ TEST(Reduces, OfDifferentLengthsInOneKernel) {
 
 TEST(Reduces, SumAndMaxOfOneRow) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Int32, {5, 12});
+  Array x = k.input(Scalar::Int32, {5, 12});
   k.output(x.sum(1));
   k.output(x.max(1));
   std::vector<int64_t> in, sum(5, 0), max(5, INT64_MIN);
@@ -102,8 +102,8 @@ TEST_P(Softmax, InOneKernel) {
     for (size_t i = r * n; i < (r + 1) * n; ++i) y[i] /= sum;
   }
   KernelBuilder k;
-  Tensor t = k.input(Scalar::Float32, {rows, columns});
-  Tensor e = exp2((t - t.max(1)) * 1.4426950408889634);
+  Array t = k.input(Scalar::Float32, {rows, columns});
+  Array e = exp2((t - t.max(1)) * 1.4426950408889634);
   k.output(e / e.sum(1));
   expect_near(k.build(), {reals(Scalar::Float32, x)}, {reals(Scalar::Float32, y)}, 1e-6,
               {.walks = 12});
@@ -126,11 +126,11 @@ TEST_P(LayerNorm, InOneKernel) {
     for (size_t i = begin; i < end; ++i) y[i] = (x[i] - mean) / std::sqrt(variance + 1e-5) * 2 + 1;
   }
   KernelBuilder k;
-  Tensor t = k.input(Scalar::Float32, {rows, columns});
-  Tensor gain = k.input(Scalar::Float32, {1, columns}),
-         bias = k.input(Scalar::Float32, {1, columns});
-  Tensor centered = t - t.sum(1) / n;
-  Tensor variance = (centered * centered).sum(1) / n;
+  Array t = k.input(Scalar::Float32, {rows, columns});
+  Array gain = k.input(Scalar::Float32, {1, columns}),
+        bias = k.input(Scalar::Float32, {1, columns});
+  Array centered = t - t.sum(1) / n;
+  Array variance = (centered * centered).sum(1) / n;
   k.output(centered / sqrt(variance + 1e-5) * gain + bias);
   size_t width = static_cast<size_t>(columns);
   expect_near(k.build(),
@@ -145,8 +145,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LayerNorm,
 
 TEST(Reduces, SoftmaxToHalfSumsToOne) {
   KernelBuilder k;
-  Tensor t = k.input(Scalar::Float32, {50, 50});
-  Tensor e = exp2(t - t.max(1));
+  Array t = k.input(Scalar::Float32, {50, 50});
+  Array e = exp2(t - t.max(1));
   k.output((e / e.sum(1)).cast(Scalar::Float16));
   for_all_schedules(k.build(), {reals(Scalar::Float32, wave(2500))}, [](const Launched& run) {
     for (size_t r = 0; r < 50; ++r) {
@@ -159,8 +159,8 @@ TEST(Reduces, SoftmaxToHalfSumsToOne) {
 
 // 0, 1, .. n-1 by counting a triangular mask: the view walks through an [n+1, 2n-1] box of which
 // the right columns are ones.
-Tensor count(KernelBuilder& k, int64_t n, double one) {
-  Tensor ones = k.constant(Scalar::Int32, one, {n + 1, n}).pad({{0, 0}, {n - 1, 0}});
+Array count(KernelBuilder& k, int64_t n, double one) {
+  Array ones = k.constant(Scalar::Int32, one, {n + 1, n}).pad({{0, 0}, {n - 1, 0}});
   return ones.reshape({(n + 1) * (2 * n - 1)})
       .shrink({{0, n * 2 * n}})
       .reshape({n, 2 * n})
@@ -184,8 +184,8 @@ TEST(Reduces, CountingATriangularMask) {
 TEST(Reduces, GatherStaysInBounds) {
   for (Scalar index : {Scalar::Int32, Scalar::Int64}) {
     KernelBuilder k;
-    Tensor idx = k.input(index, {7, 1}), data = k.input(Scalar::Float32, {1, 256});
-    Tensor j = (count(k, 256, 1).sum(1) - 1.0).permute({1, 0});
+    Array idx = k.input(index, {7, 1}), data = k.input(Scalar::Float32, {1, 256});
+    Array j = (count(k, 256, 1).sum(1) - 1.0).permute({1, 0});
     k.output(where(equal(idx, j.cast(index).expand({7, 256})), data.expand({7, 256}), 0.0).sum(1));
     std::vector<double> values;
     for (int i = 0; i < 256; ++i) values.push_back(i + 1);
@@ -199,7 +199,7 @@ TEST(Reduces, GatherStaysInBounds) {
 TEST(Reduces, EmptyAxes) {
   for (Scalar dtype : {Scalar::Float32, Scalar::Int16, Scalar::Bool, Scalar::UInt64}) {
     KernelBuilder k;
-    Tensor x = k.input(dtype, {3, 0});
+    Array x = k.input(dtype, {3, 0});
     k.output(x.sum(1));
     k.output(x.max(1));
     DType t = dtype;
@@ -231,7 +231,7 @@ TEST(Reduces, UnrollThatDoesNotDivideIsRefused) {
 
 TEST(Reduces, IntegerSumsWrap) {
   KernelBuilder k;
-  Tensor x = k.input(Scalar::Int8, {100});
+  Array x = k.input(Scalar::Int8, {100});
   k.output(x.sum(0));
   expect_outputs(k.build(), {ints(Scalar::Int8, std::vector<int64_t>(100, 100))},
                  {ints(Scalar::Int8, {10000 - 39 * 256})});

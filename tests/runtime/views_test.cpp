@@ -8,13 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/error.h"
-#include "codegen/eval.h"
-#include "codegen/generate.h"
-#include "codegen/schedule.h"
-#include "codegen/tensor.h"
-#include "runtime/devices.h"
-#include "runtime/kernel_file.h"
+#include "quern/codegen/ast/array.h"
+#include "quern/codegen/error.h"
+#include "quern/codegen/generate.h"
+#include "quern/codegen/schedule/schedule.h"
+#include "quern/codegen/uop/eval.h"
+#include "quern/runtime/devices.h"
+#include "quern/runtime/kernel_file.h"
 #include "tests/kernel_check.h"
 
 namespace quern {
@@ -200,7 +200,7 @@ TEST(Views, FullUnrollingIsLinearOrRefused) {
   expect_outputs(sum, {ones}, {reals(Scalar::Float32, {4096})},
                  {.opts = {std::vector<Opt>(4, Opt{OptOp::UNROLL, 0, 4})}});
   KernelBuilder m;
-  Tensor a = m.input(Scalar::Float32, {64, 1, 16}), b = m.input(Scalar::Float32, {1, 64, 16});
+  Array a = m.input(Scalar::Float32, {64, 1, 16}), b = m.input(Scalar::Float32, {1, 64, 16});
   m.output((a * b).sum(2));
   Ast matmul = m.build();
   auto device = open_device("cpu");
@@ -241,7 +241,7 @@ TEST(Views, BeyondThirtyTwoBits) {
 
 TEST(Views, NoContractionOnRequest) {
   KernelBuilder k;
-  Tensor a = k.input(Scalar::Float32, {64}), b = k.input(Scalar::Float32, {64});
+  Array a = k.input(Scalar::Float32, {64}), b = k.input(Scalar::Float32, {64});
   k.output((a * b).sum(0));
   Ast ast = k.build();
   Target target = generic_cpu_target();

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/file.h"
+#include "quern/runtime/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
