@@ -12,6 +12,7 @@
 #include "quern/codegen/lower/transcendental.h"
 #include "quern/codegen/render/render.h"
 #include "quern/codegen/simplify/simplify.h"
+#include "quern/codegen/uop/float_environment.h"
 #include "quern/codegen/uop/verify.h"
 
 namespace quern {
@@ -48,6 +49,7 @@ std::vector<BufferParam> buffer_params(const Ast& ast) {
 std::span<const Pass> passes() { return kPasses; }
 
 Program generate(const Schedule& schedule, const GenerateHooks& hooks) {
+  FloatEnvironment environment;
   const Target& target = schedule.target();
   Graph graph;
   Simplifier s(graph);

@@ -6,6 +6,7 @@
 #include "quern/codegen/error.h"
 #include "quern/codegen/generate.h"
 #include "quern/codegen/schedule/schedule.h"
+#include "quern/codegen/uop/float_environment.h"
 #include "quern/runtime/launch_check.h"
 #include "quern/runtime/log.h"
 
@@ -28,6 +29,7 @@ Kernel load(const Program& program, std::span<const std::byte> binary,
 
 Kernel compile(const Ast& ast, const std::shared_ptr<Device>& device,
                const CompileOptions& options) {
+  FloatEnvironment environment;
   using Clock = std::chrono::steady_clock;
   auto milliseconds = [](Clock::duration d) {
     return std::chrono::duration<double, std::milli>(d).count();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "quern/codegen/error.h"
+#include "quern/codegen/uop/float_environment.h"
 #include "quern/runtime/json_reader.h"
 #include "quern/runtime/kernel_file.h"
 
@@ -229,6 +230,7 @@ class RecordParser {
 }  // namespace
 
 KernelRecord parse_kernel(std::string_view text) {
+  FloatEnvironment environment;
   nlohmann::ordered_json json = parse_json(text);
   std::string where = "kernel";
   if (json.is_object())

@@ -7,6 +7,7 @@
 #include "quern/codegen/ast/store_check.h"
 #include "quern/codegen/error.h"
 #include "quern/codegen/uop/eval.h"
+#include "quern/codegen/uop/float_environment.h"
 
 namespace quern {
 namespace {
@@ -161,6 +162,7 @@ NodeId AstBuilder::load(uint32_t buffer, DType dtype, ShapeTracker tracker) {
 }
 
 NodeId AstBuilder::constant(DType dtype, int64_t bits, ShapeTracker tracker) {
+  FloatEnvironment environment;
   tracker.check(std::nullopt, ast_.var_bounds_);
   tracker = tracker.simplify(ast_.var_bounds_);
   AstNode n = with_tracker(Op::CONST, dtype, std::move(tracker));

@@ -7,8 +7,6 @@
 namespace quern {
 namespace {
 
-const SInt kOne = 1;
-
 // An axis of the new space before merging: the AST's axis, in those nodes that have this size along
 // it.
 struct Dim {
@@ -23,9 +21,8 @@ std::vector<Dim> find_dims(const Ast& ast) {
     size_t first = dims.size();
     for (const AstNode& n : ast.nodes()) {
       const SInt& size = ast.shape(n)[axis];
-      bool known =
-          size == kOne || std::any_of(dims.begin() + static_cast<int64_t>(first), dims.end(),
-                                      [&](const Dim& d) { return d.size == size; });
+      bool known = size == 1 || std::any_of(dims.begin() + static_cast<int64_t>(first), dims.end(),
+                                            [&](const Dim& d) { return d.size == size; });
       if (!known) dims.push_back({axis, size});
     }
   }
@@ -75,7 +72,7 @@ struct Group {
 
 Shape map_shape(const Shape& shape, std::span<const Group> groups) {
   Shape out;
-  for (const Group& g : groups) out.push_back(has(shape, g.dims[0]) ? g.size : kOne);
+  for (const Group& g : groups) out.push_back(has(shape, g.dims[0]) ? g.size : SInt(1));
   return out;
 }
 
@@ -96,7 +93,7 @@ ShapeTracker map_tracker(const ShapeTracker& tracker, std::span<const Group> gro
   }
   // A mask on an axis of size 1 either covers it or leaves nothing valid.
   for (size_t axis = 0; axis < last.shape().size(); ++axis)
-    if (last.shape()[axis] == kOne && !is_unmasked(last, axis)) {
+    if (last.shape()[axis] == SInt(1) && !is_unmasked(last, axis)) {
       if (groups.empty()) return tracker;
       mask[0] = {0, 0};
     }

@@ -1,14 +1,20 @@
 #include "quern/devices/cpu/compiler.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "quern/codegen/error.h"
+#include "quern/codegen/uop/float_environment.h"
+#include "quern/devices/cpu/cpu.h"
 #include "quern/devices/cpu/fatal_errors.h"
 #include "quern/devices/cpu/jit.h"
 #include "quern/devices/cpu/llvm.h"
+#include "quern/devices/process_exit.h"
 
 namespace quern::cpu {
 namespace {
@@ -16,6 +22,22 @@ namespace {
 // Constants and types live as long as their context, so each serves a limited number of compiles.
 constexpr int kCompilesPerContext = 64;
 constexpr size_t kMaxIdle = 64;
+
+// Compiled before anything else, so that LLVM's static objects are there before threads use them:
+// vectors of a length that no register has are among what makes some.
+constexpr const char* kFirstProgram = R"(
+define void @first(ptr %p) {
+  %x = load <7 x float>, ptr %p
+  %y = fadd <7 x float> %x, %x
+  store <7 x float> %y, ptr %p
+  ret void
+}
+)";
+
+// Compiling makes static objects in LLVM, nearly all of them the first time.
+void watch_exit(uint64_t compiles) {
+  if (std::has_single_bit(compiles)) ExitGuard::watch();
+}
 
 void initialize_llvm() {
   static std::once_flag once;
@@ -186,8 +208,23 @@ void check_symbols(const Compiler& compiler, const Program& program, llvm::Strin
 
 }  // namespace
 
-CompilerPool::CompilerPool() = default;
-CompilerPool::~CompilerPool() = default;
+CompilerPool::CompilerPool() {
+  static std::once_flag once;
+  std::call_once(once, [this] {
+    ExitGuard::watch();
+    Program program;
+    program.name = "first";
+    program.source = kFirstProgram;
+    program.target = host_cpu_target();
+    compile(program);
+  });
+}
+
+CompilerPool::~CompilerPool() {
+  ExitGuard guard;
+  auto idle = std::make_shared<decltype(idle_)>(std::move(idle_));
+  if (!ExitGuard::has_libraries()) ExitGuard::keep(std::move(idle));
+}
 
 std::unique_ptr<Compiler> CompilerPool::take(const Target& target) {
   {
@@ -208,6 +245,10 @@ void CompilerPool::put_back(std::unique_ptr<Compiler> compiler) {
 }
 
 std::vector<std::byte> CompilerPool::compile(const Program& program) {
+  static std::atomic<uint64_t> compiles = 0;
+  ExitGuard guard;
+  guard.require_libraries("compiling a kernel");
+  FloatEnvironment environment;
   std::unique_ptr<Compiler> compiler = take(program.target);
   try {
     llvm::StringRef object = compiler->compile(program);
@@ -215,6 +256,7 @@ std::vector<std::byte> CompilerPool::compile(const Program& program) {
     auto bytes = std::as_bytes(std::span(object.data(), object.size()));
     std::vector<std::byte> result(bytes.begin(), bytes.end());
     put_back(std::move(compiler));
+    watch_exit(++compiles);
     return result;
   } catch (const FatalLlvmError& error) {
     reject_fatal(std::move(compiler), program, error);
@@ -222,6 +264,9 @@ std::vector<std::byte> CompilerPool::compile(const Program& program) {
 }
 
 std::string assembly(const Program& program) {
+  ExitGuard guard;
+  guard.require_libraries("compiling a kernel");
+  FloatEnvironment environment;
   auto compiler = std::make_unique<Compiler>(program.target, llvm::CodeGenFileType::AssemblyFile);
   try {
     return compiler->compile(program).str();

@@ -12,8 +12,8 @@
 
 #include "quern/codegen/error.h"
 #include "quern/devices/cpu/compiler.h"
-#include "quern/devices/cpu/float_environment.h"
 #include "quern/devices/cpu/jit.h"
+#include "quern/devices/cpu/kernel_environment.h"
 #include "quern/devices/cpu/pool.h"
 
 namespace quern {
@@ -86,7 +86,7 @@ class CpuExecutable final : public Executable {
 
     auto run = [function = code_->function(), buffers, vars = args.vars.data()](int64_t begin,
                                                                                 int64_t end) {
-      FloatEnvironment environment;
+      KernelEnvironment environment;
       function(buffers, vars, begin, end);
     };
     int64_t tasks = args.global_size[0];

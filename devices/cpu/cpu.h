@@ -25,6 +25,11 @@ struct CpuOptions {
   bool gdb = false;
 };
 
+// What this does to the process as a whole: LLVM's native target is registered; while a compile runs,
+// LLVM's fatal error handler is Quern's, and none is installed afterwards, since LLVM does not tell
+// which one was there before (a host with its own installs it again); and exit() waits for compiles
+// and launches in progress (process_exit.h). LLVM is set up by the first device that is opened: that
+// must be over before the process exits.
 QUERN_API std::shared_ptr<Device> make_cpu_device(const CpuOptions& options = {});
 
 // What this processor can do. Features are those that it and the operating system report, each with

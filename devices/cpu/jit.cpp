@@ -12,7 +12,9 @@
 #include <sys/mman.h>
 
 #include "quern/codegen/error.h"
+#include "quern/codegen/uop/float_environment.h"
 #include "quern/devices/cpu/llvm.h"
+#include "quern/devices/process_exit.h"
 
 namespace quern::cpu {
 namespace {
@@ -100,6 +102,9 @@ class OrcJit final : public Jit {
   // Each kernel has a namespace of its own, which sees only the runtime's.
   std::unique_ptr<LoadedCode> load(const std::string& name,
                                    std::span<const std::byte> object) override {
+    ExitGuard guard;
+    guard.require_libraries("loading a kernel");
+    FloatEnvironment environment;
     std::string cause;
     causes = &cause;
     JITDylib& dylib = session_->createBareJITDylib("kernel" + std::to_string(next_++));
@@ -127,6 +132,8 @@ class OrcJit final : public Jit {
   }
 
   void unload(void* dylib) noexcept override {
+    ExitGuard guard;
+    if (!ExitGuard::has_libraries()) return;
     llvm::consumeError(session_->removeJITDylib(*static_cast<JITDylib*>(dylib)));
     if (++unloads_ % kUnloadsPerCleanup == 0) session_->getSymbolStringPool()->clearDeadEntries();
   }
@@ -141,6 +148,12 @@ class OrcJit final : public Jit {
   std::atomic<unsigned> unloads_ = 0;
   std::mutex perf_mutex_;
 };
+
+void destroy(OrcJit* jit) {
+  ExitGuard guard;
+  std::shared_ptr<void> owner(jit);
+  if (!ExitGuard::has_libraries()) ExitGuard::keep(std::move(owner));
+}
 
 }  // namespace
 
@@ -158,6 +171,8 @@ std::span<const std::pair<std::string_view, void*>> runtime_symbols() {
 LoadedCode::~LoadedCode() { jit_->unload(dylib_); }
 
 std::shared_ptr<Jit> Jit::create(const JitOptions& options) {
+  ExitGuard guard;
+  guard.require_libraries("opening a device");
   check_executable_memory();
   auto process = llvm::orc::SelfExecutorProcessControl::Create(
       nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
@@ -167,7 +182,7 @@ std::shared_ptr<Jit> Jit::create(const JitOptions& options) {
   if (!memory)
     raise<DeviceError>("device cpu: no memory for code: {}", llvm::toString(memory.takeError()));
   auto session = std::make_unique<llvm::orc::ExecutionSession>(std::move(*process));
-  return std::make_shared<OrcJit>(std::move(session), std::move(*memory), options);
+  return {new OrcJit(std::move(session), std::move(*memory), options), destroy};
 }
 
 }  // namespace quern::cpu

@@ -11,6 +11,9 @@
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include "quern/codegen/uop/float_environment.h"
+#include "quern/devices/process_exit.h"
+
 namespace quern::cpu {
 namespace {
 
@@ -39,17 +42,27 @@ ThreadPool::ThreadPool(int threads)
     : arena_(std::make_unique<Arena>(threads > 0 ? threads : tbb::info::default_concurrency())),
       threads_(arena_->arena.max_concurrency()) {}
 
-ThreadPool::~ThreadPool() = default;
+ThreadPool::~ThreadPool() {
+  ExitGuard guard;
+  arena_.reset();
+}
 
 void ThreadPool::run(int64_t tasks, const std::function<void(int64_t, int64_t)>& f) {
-  if (tasks <= 1 || threads_ == 1) return f(0, tasks);
+  if (tasks <= 1 || threads_ == 1 || ExitGuard::is_forked()) return f(0, tasks);
+  ExitGuard guard;
+  FloatEnvironment environment;  // TBB clears the record of exceptions
+  const bool is_last = ExitGuard::is_exiting();
+  auto is_given_up = [is_last] { return !is_last && ExitGuard::is_exiting(); };
   auto grain = static_cast<size_t>(std::max<int64_t>(1, tasks / (kPiecesPerThread * threads_)));
   arena_->arena.execute([&] {
     tbb::parallel_for(
         tbb::blocked_range<int64_t>(0, tasks, grain),
-        [&](const tbb::blocked_range<int64_t>& range) { f(range.begin(), range.end()); },
+        [&](const tbb::blocked_range<int64_t>& range) {
+          if (!is_given_up()) f(range.begin(), range.end());
+        },
         tbb::auto_partitioner());
   });
+  if (is_given_up()) guard.abandon();
 }
 
 }  // namespace quern::cpu

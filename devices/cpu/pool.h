@@ -15,7 +15,7 @@ class ThreadPool {
 
   int threads() const { return threads_; }
   // Calls f(begin, end) for ranges that together are 0 .. tasks-1, on several threads at once, and
-  // returns when all is done. f must not throw.
+  // returns when all is done. f must not throw. In a forked child all runs on the calling thread.
   void run(int64_t tasks, const std::function<void(int64_t begin, int64_t end)>& f);
 
  private:

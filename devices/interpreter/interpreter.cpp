@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "quern/codegen/error.h"
+#include "quern/codegen/uop/float_environment.h"
 #include "quern/codegen/uop/text.h"
 #include "quern/devices/interpreter/instructions.h"
 #include "quern/devices/interpreter/machine.h"
@@ -23,6 +24,7 @@ class InterpreterExecutable final : public Executable {
   }
 
   void launch(const LaunchArgs& args) override {
+    FloatEnvironment environment;
     Machine::Sizes sizes;
     for (int d = 0; d < 3; ++d) {
       sizes.locals[d] = has_free_local_size_ ? args.local_size[d] : local_size_[d];
