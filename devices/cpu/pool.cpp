@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
@@ -44,7 +46,8 @@ ThreadPool::ThreadPool(int threads)
 
 ThreadPool::~ThreadPool() {
   ExitGuard guard;
-  arena_.reset();
+  std::shared_ptr<Arena> arena = std::move(arena_);
+  if (ExitGuard::is_forked() || !ExitGuard::has_libraries()) ExitGuard::keep(std::move(arena));
 }
 
 void ThreadPool::run(int64_t tasks, const std::function<void(int64_t, int64_t)>& f) {
